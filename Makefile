@@ -98,7 +98,7 @@ doubling: ## each command over twice as much of anything: red where that costs m
 # MCPREC_NIGHT asks a test for its long form. Where it is the full path of a file, what was tried is
 # added to the table there.
 soak: export MCPREC_NIGHT = 1
-soak: soundness ## the long forms of the tests: a million pings, two million schedules, every token, a million events in a browser
+soak: soundness ## the long forms of the tests: a million pings, two million orders, every token, a million events in a browser
 	$(GO) test -count=1 -run 'TestPingPong|TestFiveRecorders|TestKilledRecorder|TestFlood|TestPlantedSecrets|TestReading' -timeout 60m ./cmd/mcprec
 	$(GO) test -count=1 -timeout 60m ./replay/explore/...
 	$(GO) test -count=1 -cpu 1,2,8 -run Token -timeout 60m ./replay/explore
@@ -108,13 +108,13 @@ soak: soundness ## the long forms of the tests: a million pings, two million sch
 	$(if $(INSTALLED),MCPREC_BROWSER=1 $(MAKE) browser,@echo "no browser: the page is not tested in one")
 
 # A verdict is a fault of the engine, or a new bug of an SDK.
-soundness: ## 1.9 million schedules of conforming pairs, with timers and over HTTP, and their tokens; says how many
+soundness: ## 1.9 million orders of conforming pairs, with timers and over HTTP, and their tokens; says how many
 	@mkdir -p bin; export MCPREC_NIGHT=1; status=0; \
 	($(NEWEST) -v -count=1 -timeout 120m $(GOSDK)) >bin/soundness 2>&1 || status=1; \
 	(cd transport/mcpgo && $(GO) test -v -count=1 -timeout 120m -modfile=newest.mod .) >>bin/soundness 2>&1 || status=1; \
 	[ $$status = 0 ] || cat bin/soundness; \
-	awk '/ schedules without a verdict$$/ { schedules += $$2 } / tokens without a divergence$$/ { tokens += $$2 } \
-	  END { print schedules " schedules without a verdict, " tokens " tokens without a divergence" }' bin/soundness; exit $$status
+	awk '/ orders without a verdict$$/ { orders += $$2 } / tokens without a divergence$$/ { tokens += $$2 } \
+	  END { print orders " orders without a verdict, " tokens " tokens without a divergence" }' bin/soundness; exit $$status
 
 TABLE = awk -F'|' 'BEGIN { printf "%-58s %6s %9s  %s\n", "fault", "tried", "survived", "what happened" } \
 	  { printf "%-58s %6d %9d  %s\n", $$1, $$2, $$3, $$4 }'

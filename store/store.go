@@ -60,9 +60,9 @@ type State string
 
 // The states of a session.
 const (
-	Live    State = "live"    // a recorder holds the session
-	Ended   State = "closed"  // sealed by the Closed event
-	Crashed State = "crashed" // the recorder died; the log is an unbroken beginning
+	Live    State = "live"      // a recorder holds the session
+	Ended   State = "closed"    // sealed by the Closed event
+	Crashed State = "cut short" // the recorder died; the log is an unbroken beginning
 )
 
 // State returns the state of a session with the head h; live: a recorder holds it.

@@ -265,7 +265,7 @@ type ByteStream struct {
 
 // NewByteStream returns conn as bytes.
 func NewByteStream(conn Conn) *ByteStream {
-	Hide(conn, "ByteStream passes on whole frames, one after the other: bytes of two writers that mix in a pipe are not tried")
+	Hide(conn, "ByteStream passes on whole messages, one after the other: bytes of two writers that mix in a pipe are not tried")
 	return &ByteStream{conn: conn}
 }
 

@@ -14,7 +14,7 @@ var ErrClosed = errors.New("connection closed")
 // ErrNewline is returned by Write for a frame with a newline, which is not sent: on
 // stdio it would be several frames (basic transports, stdio: "MUST NOT contain
 // embedded newlines").
-var ErrNewline = errors.New("a frame must not contain a newline: the transport ends each with its own")
+var ErrNewline = errors.New("a message must not contain a newline: the transport ends each with its own")
 
 // Sendable returns ErrNewline for a frame that a Conn of newline-delimited frames
 // cannot send.

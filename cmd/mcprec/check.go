@@ -50,7 +50,7 @@ func newCheck() *cobra.Command {
 	var o checkOptions
 	cmd := &cobra.Command{
 		Use:   "check [SESSION]...",
-		Short: "Find what a recording alone shows: broken rules, calls that hang, noise",
+		Short: "Find what a recording alone shows: broken rules, calls that hang, stray output",
 		Long:  checkHelp,
 		Example: `  mcprec check
   mcprec check --fail-on warning testdata/*.jsonl
@@ -85,15 +85,15 @@ const checkHelp = `check reads sessions, once and in order, and says what each r
 without a live peer:
 
   P1 to P14  the rules of the specification's revision that the session settled on
-  U1 to U4   the steps of a frame: written before it is taken, in order, in the room
+  U1 to U4   the steps of a message: written before it is taken, in order, in the room
              that there is
   E1 to E21  evidence: calls without an answer and who had them, calls that timed out,
              late answers, stray lines that are not JSON-RPC, messages that are not a line
-             each (pretty-printed, in UTF-16, ...), frames behind the end, events
+             each (pretty-printed, in UTF-16, ...), messages behind the end, events
              that were lost, tools that were redefined, headers that contradict their body, a
              client gone silent, a server that did not start, crashed or would not end,
              a session in which nothing was answered, a recording that begins in
-             the middle, an end that waits in vain for something else than an answer, a
+             the middle, a side that waits in vain for something else than an answer, a
              session of another protocol
   S1         with --schema: messages that do not fit the schema of their revision
   G1 to G5   what --max-duration, --expect-tool, --forbid-tool, --baseline and
@@ -104,13 +104,13 @@ first, and the section of the specification. An error breaks a MUST, or is a cal
 that nobody answered, however its wait was put to an end. One hang is one finding, in
 the words of mcprec why. A warning breaks a SHOULD, or is a call that timed out, or a
 session in which no request was answered with a result. A note breaks nothing: a
-client left a call open when it went away, or two frames may have crossed. --filter,
+client left a call open when it went away, or two messages may have crossed. --filter,
 that of mcprec show, prints only findings about events that fit; the table of calls
 stays that of all. --rules lists the rules, --explain RULE explains one.
 
 --format json prints one object a line: for each finding session, rule, title,
 severity, revision, section, dir (of whoever is at fault), events, text; then for the
-session a summary: events, frames, took_ns, revision, errors, warnings, notes,
+session a summary: events, messages, took_ns, revision, errors, warnings, notes,
 requests, answered, results, exit, calls (name, tool, calls, failed, open, cancelled,
 request_bytes, response_bytes, p50_ns, p95_ns, p99_ns, max_ns). In the table OPEN
 counts calls without an answer, and CANCELLED those that were cancelled; the durations
@@ -427,7 +427,7 @@ func (r *checkReport) session(name string, s check.Summary) {
 				return err
 			}
 			revision := cmp.Or(s.Revision, "no revision")
-			fmt.Fprintf(w, "  %s, %s in %v%s\n", output.PlainName(revision), phrase.Plural(s.Frames, "frame"), output.Rounded(s.Took), whyUseless(s))
+			fmt.Fprintf(w, "  %s, %s in %v%s\n", output.PlainName(revision), phrase.Plural(s.Frames, "message"), output.Rounded(s.Took), whyUseless(s))
 			if len(s.Tallies) == 0 {
 				return nil
 			}

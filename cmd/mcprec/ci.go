@@ -99,7 +99,7 @@ func newCI() *cobra.Command {
 	addChoice(cmd, &o.failOn, "fail-on", "the least `LEVEL` that fails: error, warning, note or never; or breaking,\nrisky or minor", "error", "warning", "note", "never", "breaking", "risky", "minor")
 	f.StringVar(&o.junit, "junit", "", "write a JUnit report to `FILE`, too")
 	f.StringVar(&o.sarif, "sarif", "", "write a SARIF 2.1.0 log to `FILE`, too")
-	f.StringVar(&o.baseline, "baseline", "", "compare the surface with that of a `SESSION`, not with each fixture's own")
+	f.StringVar(&o.baseline, "baseline", "", "compare what it offers with what that of a `SESSION`, not with each fixture's own")
 	f.BoolVar(&o.accept, "accept", false, "make what the server says now the recording")
 	f.BoolVar(&o.anyOrder, "any-order", false, "let a notification come on either side of its call's answer, as mcprec drive")
 	f.DurationVar(&o.timeout, "timeout", 30*time.Second, "give a drive up when nothing that was recorded came for so long")
@@ -138,7 +138,7 @@ type ciFinding struct {
 // ciFixture is what ci found in one fixture.
 type ciFixture struct {
 	File     string `json:"file"`
-	Frames   uint64 `json:"frames"`
+	Frames   uint64 `json:"messages"`
 	Steps    int    `json:"steps"`
 	Matched  int    `json:"matched"`
 	Lists    int    `json:"lists"`
@@ -212,7 +212,7 @@ func (ci *ciRun) prepare(paths []string) (err error) {
 	case ci.accept && !ci.live:
 		return cli.Usagef("--accept records what a server says; add -- COMMAND or --target URL")
 	case ci.accept && ci.baseline != "":
-		return cli.Usagef("--accept rewrites the fixtures; to accept a surface for --baseline, copy a fixture to it")
+		return cli.Usagef("--accept rewrites the fixtures; to accept what a server offers for --baseline, copy a fixture to it")
 	case ci.timeout <= 0:
 		return cli.Usagef("--timeout %v: want a duration above 0", ci.timeout)
 	}

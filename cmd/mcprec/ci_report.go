@@ -85,7 +85,7 @@ func (ci *ciRun) text(w io.Writer, f *ciFixture) error {
 		part(partCheck, "not read")
 		return nil
 	}
-	part(partCheck, phrase.Plural(f.Frames, "frame"))
+	part(partCheck, phrase.Plural(f.Frames, "message"))
 	switch {
 	case !ci.live:
 		part(partDrive, "not done: no server is named (-- COMMAND or --target URL)")

@@ -37,7 +37,7 @@ func TestServeCorpus(t *testing.T) {
 				trace := servedTo(t, path, client)
 				for i, want := range wire(client) {
 					if i >= len(trace) || trace[i] != want {
-						t.Fatalf("%s: frame %d of %d: got %.200q, want %.200q", name, i+1, len(trace), append(trace, "the end")[min(i, len(trace))], want)
+						t.Fatalf("%s: message %d of %d: got %.200q, want %.200q", name, i+1, len(trace), append(trace, "the end")[min(i, len(trace))], want)
 					}
 				}
 			}

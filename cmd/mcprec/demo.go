@@ -27,7 +27,7 @@ func newDemo() *cobra.Command {
 		Short: "Record a real session, replay it, and watch a published bug happen",
 		Long: `demo needs nothing installed. It records a session between a real client and a
 real server, each in a process of its own, whose one tool reports progress before
-its result; lists and shows it; and replays it at transport capacity 0 with three
+its result; lists and shows it; and replays it at a transport with a buffer of 0 with three
 kinds of client. The one in the middle is the shape of python-sdk 1.3.0, which
 hangs: issue 594.
 
@@ -95,18 +95,18 @@ func runDemo(cmd *cobra.Command, dir string) error {
 	}
 	d.show(0, "A client starts its server; mcprec record stands in front of the server's command.",
 		"demo client -- mcprec record --label demo -- mcprec demo server")
-	d.show(0, "The session is in "+where+": every frame, byte for byte, in true order.", "list")
+	d.show(0, "The session is in "+where+": every message, byte for byte, in true order.", "list")
 	d.show(0, "", "show")
-	d.show(0, "Replay it through a transport of capacity 0. A client whose reader never waits passes:",
-		"replay --capacity 0 --client free")
-	d.show(cli.ExitVerdict, "The client of python-sdk 1.3.0 hands notifications to a queue of 0 that nobody drains during a call. It hangs:",
-		"replay --capacity 0 --client python-sdk@1.3")
+	d.show(0, "Replay it through a transport with a buffer of 0. A client whose reader never waits passes:",
+		"replay --buffer 0 --client independent")
+	d.show(cli.ExitVerdict, "The client of python-sdk 1.3.0 hands notifications to a queue of 0 that nobody reads from during a call. It hangs:",
+		"replay --buffer 0 --client python-sdk@1.3")
 	d.brief = true
-	d.show(cli.ExitVerdict, "Issue 594 blames the transport's buffer. It is not that: no transport capacity hides the hang,",
-		"replay --capacity 1000 --client python-sdk@1.3")
+	d.show(cli.ExitVerdict, "Issue 594 blames the transport's buffer. It is not that: no buffer of the transport hides the hang,",
+		"replay --buffer 1000 --client python-sdk@1.3")
 	d.brief = false
-	d.show(0, fmt.Sprintf("while an inner queue of %d, as many as there are notifications before the result, does:", progress.Steps),
-		fmt.Sprintf("replay --capacity 0 --client inbox:%d", progress.Steps))
+	d.show(0, fmt.Sprintf("while a notification queue of %d, as many as there are notifications before the result, does:", progress.Steps),
+		fmt.Sprintf("replay --buffer 0 --client notification-queue=%d", progress.Steps))
 	if d.err == nil {
 		fmt.Fprintln(d.out, "# Now yours: mcprec wrap records the servers that your MCP clients have, mcprec record -- SERVER any other.")
 	}

@@ -100,9 +100,9 @@ var doors = map[string][]string{
 	"export":          {"export --dir c2s --format raw S", "export --dir s2c --format raw S", "export --dir stderr --format raw S", "export -o O H", "export -o O F", "export --salvage S", "export --filter tool:login S"},
 	"import":          {"import G"},
 	"mcp":             {"mcp"},
-	"replay":          {"replay S", "replay --client inbox:0 H", "replay --format json S", "replay --format json --client rigid --server rigid --capacity 0 S"},
+	"replay":          {"replay S", "replay --client notification-queue=0 H", "replay --format json S", "replay --format json --client single-threaded --server single-threaded --buffer 0 S"},
 	"explored-server": {"explored-server @nobody"},
-	"explore":         {"explore --schedules 20 --client rigid --server rigid S", "explore --schedules 20 --client rigid --server rigid -o O F", "explore --schedules 5 --format json H"},
+	"explore":         {"explore --orders 20 --client single-threaded --server single-threaded S", "explore --orders 20 --client single-threaded --server single-threaded -o O F", "explore --orders 5 --format json H"},
 	"serve": {"wire serve S", "wire serve F", "wire serve --mode new_episodes N -- fakeserver echo", "wire serve --mode all O -- fakeserver echo",
 		"wire serve --listen 127.0.0.1:0 S",
 		"wire serve --listen 127.0.0.1:0 --mode new_episodes --target http://u:userinfo-5d2e9c@127.0.0.1:1/mcp?api_key=query-key-6b5a4c N"},
@@ -111,13 +111,13 @@ var doors = map[string][]string{
 		"drive --timeout 1s --format junit -o O --target {URL} F", "drive --target http://u:userinfo-5d2e9c@127.0.0.1:1/mcp?api_key=query-key-6b5a4c S"},
 	"ci": {"ci F", "ci F -- mcprec serve G", "ci --format json --baseline F G", "ci --junit O F -- mcprec serve G", "ci --sarif O F -- mcprec serve G",
 		"ci --accept F -- mcprec serve G", "ci F -- fakeserver stderr password=live-pw-9z8y7x", "ci --timeout 1s --target {URL}?api_key=query-key-6b5a4c --header X-Api-Key:x-api-key-5e4d3c F"},
-	"check":    {"check S", "check --format json H", "check --format junit S", "check --format sarif S", "check --schema S", "check --forbid-tool login --format junit S", "check --all", "check --all --format json"},
-	"why":      {"why S", "why H", "why F", "why --format json S", "why --format json H", "why --after 0s F", "why --after 0s --format json H"},
-	"probe":    {"probe -- fakeserver stderr password=live-pw-9z8y7x", "probe --format json -- mcprec serve F"},
-	"capacity": {"capacity S", "capacity --format json H", "capacity F"},
-	"diff":     {"diff S G", "diff --format json F G", "diff --format junit S G", "diff --bytes S G", "diff S H"},
-	"state":    {"state S", "state --format json H", "state --at 6 --diff 100% S", "state F"},
-	"bisect":   {"bisect --expr failures>0 S", "bisect --expr failures>0 --format json F"},
+	"check":  {"check S", "check --format json H", "check --format junit S", "check --format sarif S", "check --schema S", "check --forbid-tool login --format junit S", "check --all", "check --all --format json"},
+	"why":    {"why S", "why H", "why F", "why --format json S", "why --format json H", "why --after 0s F", "why --after 0s --format json H"},
+	"probe":  {"probe -- fakeserver stderr password=live-pw-9z8y7x", "probe --format json -- mcprec serve F"},
+	"buffer": {"buffer S", "buffer --format json H", "buffer F"},
+	"diff":   {"diff S G", "diff --format json F G", "diff --format junit S G", "diff --bytes S G", "diff S H"},
+	"state":  {"state S", "state --format json H", "state --at 6 --diff 100% S", "state F"},
+	"bisect": {"bisect --expr failures>0 S", "bisect --expr failures>0 --format json F"},
 	"store": {"store verify", "store verify S", "store verify F", "store repair", "store repair --dry-run", "store prune --keep 0 --older-than 1h --dry-run",
 		"store prune --older-than 1h --format json", "store compact", "store stats", "store stats --format json", "store keep S"},
 	"share":  {"help share"}, // see testdata/script/share.txtar
@@ -311,7 +311,7 @@ func passDoor(t *testing.T, line string) (leaks []string) {
 // viewPaths are paths of the page of mcprec view that have all it tells of the sessions.
 func viewPaths() (paths []string) {
 	for _, of := range []string{"s=0", "s=1", "id=" + doorStdio} {
-		for _, path := range []string{"session", "rows", "overview", "live", "findings", "why", "run?client=inbox:0", "find?filter=login"} {
+		for _, path := range []string{"session", "rows", "overview", "live", "findings", "why", "run?client=notification-queue=0", "find?filter=login"} {
 			path += map[bool]string{true: "&", false: "?"}[strings.Contains(path, "?")]
 			paths = append(paths, path+of)
 		}

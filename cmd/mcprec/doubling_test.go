@@ -153,7 +153,7 @@ var shapes = []struct {
 			f.result(i) // to no request
 		}
 	}, false},
-	{"noise", 8000, func(f *fixture, n int) {
+	{"stray output", 8000, func(f *fixture, n int) {
 		for i := range n {
 			f.event(`"dir":"s2c","text":"loading %d"`, i)
 		}
@@ -280,9 +280,9 @@ var shapes = []struct {
 // readers are the commands that read a session, with FILE for its file and OUT for a file to write.
 var readers = []string{
 	"check FILE", "why FILE", "state FILE", "show FILE", "show --format sequence FILE", "show --format json FILE", "tail FILE", "replay FILE",
-	"replay --client serial --server serial FILE", "capacity --client inline --server inline FILE", "diff FILE FILE", "bisect --expr frames>10000000||progress(t)>1 FILE",
+	"replay --client blocking-handlers --server blocking-handlers FILE", "replay --need --client answers-inline --server answers-inline FILE", "diff FILE FILE", "bisect --expr messages>10000000||progress(t)>1 FILE",
 	"export -o OUT FILE", "export --format otlp -o OUT FILE", "export --format mermaid -o OUT FILE", "export --format har -o OUT FILE",
-	"view -o OUT FILE", "redact -o OUT FILE", "ci FILE", "explore --schedules 3 FILE", "import FILE",
+	"view -o OUT FILE", "redact -o OUT FILE", "ci FILE", "explore --orders 3 FILE", "import FILE",
 }
 
 // overStore are the commands that read all sessions of a store.

@@ -56,7 +56,7 @@ notifications of one kind in the recorded order; calls that overlap may be answe
 in any order.
 
 A step is a match, a mismatch, missing, extra (the server said what was not
-recorded), or not sent (a frame of the client, because what it follows did not come).
+recorded), or not sent (a message of the client, because what it follows did not come).
 The text has a line for each step that is no match, with -v for every one; what ended
 the drive early stands above them. A server that ends of its own accord with another
 status than 0, and than the recorded one's, is a fault as well. A drive that compared

@@ -56,9 +56,9 @@ func newExplore() *cobra.Command {
 			return s.Name, s.Means
 		}) + exploreHelpOnward,
 		Example: `  mcprec explore --client python-sdk@1.3
-  mcprec explore --level L1 --client inbox:1 -o smallest.jsonl
-  mcprec explore --client rigid --server rigid --capacity 0 --capacity c2s=1 fixtures/crossing.jsonl
-  mcprec explore --client python-sdk@1.3 --token mcprec1.0-0.L0.a.eager
+  mcprec explore --vary sending --client notification-queue=1 -o smallest.jsonl
+  mcprec explore --client single-threaded --server single-threaded --buffer 0 --buffer c2s=1 fixtures/crossing.jsonl
+  mcprec explore --client python-sdk@1.3 --token mcprec1.0-0.delivery.a.default
   mcprec explore SESSION -- node dist/index.js
   mcprec explore SESSION --target http://localhost:%PORT/mcp -- node http.js --port %PORT
   mcprec explore SESSION --as-server -- node client.mjs %SERVER`,
@@ -86,19 +86,19 @@ func newExplore() *cobra.Command {
 	o.heedMaskFlags(cmd)
 	f := cmd.Flags()
 	o.chosen = func(flags ...string) bool { return slices.ContainsFunc(flags, f.Changed) }
-	o.models.addFlags(cmd, "free", "")
+	o.models.addFlags(cmd, "independent", "")
 	o.process.addFlags(cmd)
-	f.StringArrayVarP(&o.capacities, "capacity", "c", []string{"sweep"}, "`N`, c2s=N,s2c=N, unbounded or sweep; may be given several times")
+	f.StringArrayVarP(&o.capacities, "buffer", "c", []string{"sweep"}, "`N`, c2s=N,s2c=N, unbounded or sweep; may be given several times")
 	names := namesOf(explore.Strategies, func(s explore.NamedStrategy) string { return s.Name })
 	addChoice(cmd, &o.strategy, "strategy", "how to choose the steps: "+strings.Join(names, ", "), names...)
-	f.IntVarP(&o.schedules, "schedules", "n", 400, "how many schedules to run, over all capacities; at L0 one for each decides, and\nis the default; with COMMAND the default is 100")
-	f.DurationVar(&o.budget, "budget", 0, "end the search after this time, and report what was found so far; 0 is never.\nWithout it 2m, with COMMAND never")
+	f.IntVarP(&o.schedules, "orders", "n", 400, "how many orders to run, over all buffers; while only delivery varies one for each\ndecides, and is the default; with COMMAND the default is 100")
+	f.DurationVar(&o.budget, "limit", 0, "end the search after this time, and report what was found so far; 0 is never.\nWithout it 2m, with COMMAND never")
 	f.Uint64Var(&o.seed, "seed", 0, "other choices of the same strategy")
-	f.StringVar(&o.token, "token", "", "run the one schedule of this `TOKEN`")
-	addChoice(cmd, &o.level, "level", "what may change: L0 delivery alone, L1 also the order in which each end sends", "L0", "L1")
+	f.StringVar(&o.token, "token", "", "run the one order of this `TOKEN`")
+	addChoice(cmd, &o.level, "vary", "which order may change: that of delivery, or also that of sending", "delivery", "sending")
 	addOutFlags(cmd, &o.out, "", "write the smallest session that hangs in the same way to this `FILE`")
 	addChoice(cmd, &o.format, "format", "text or json", "text", "json")
-	completeWords(cmd, "capacity", "sweep", "0", "1", "c2s=", "unbounded")
+	completeWords(cmd, "buffer", "sweep", "0", "1", "c2s=", "unbounded")
 	return cmd
 }
 
@@ -108,16 +108,16 @@ const usualBudget = 2 * time.Minute
 // check reads the flags before a session is opened, and returns a function that puts them
 // into a plan.
 func (o exploreOptions) check() (ends closed.Models, apply func(*explore.Plan), err error) {
-	for _, name := range []string{"capacity", "schedules", "strategy", "seed", "level", "budget"} {
+	for _, name := range []string{"buffer", "orders", "strategy", "seed", "vary", "limit"} {
 		if o.token != "" && o.chosen(name) {
-			return ends, nil, cli.Usagef("--%s beside --token: the token is one schedule, and says at what level and capacity; leave one of the two out", name)
+			return ends, nil, cli.Usagef("--%s beside --token: the token is one order, and says what varies and with which buffer; leave one of the two out", name)
 		}
 	}
 	switch {
 	case o.schedules < 1:
-		return ends, nil, cli.Usagef("--schedules %d: want 1 or more", o.schedules)
+		return ends, nil, cli.Usagef("--orders %d: want 1 or more", o.schedules)
 	case o.budget < 0:
-		return ends, nil, cli.Usagef("--budget %v: want 0 or more", o.budget)
+		return ends, nil, cli.Usagef("--limit %v: want 0 or more", o.budget)
 	case o.out.Name == "-":
 		return ends, nil, cli.Usagef("--out -: standard output has the report; name a file")
 	}
@@ -143,14 +143,14 @@ func (o exploreOptions) check() (ends closed.Models, apply func(*explore.Plan), 
 		}
 		c, err := closed.ParseCapacity(w)
 		if err != nil {
-			return ends, nil, cli.Usagef("--capacity: %v", err)
+			return ends, nil, cli.Usagef("--buffer: %v", err)
 		}
 		capacities = append(capacities, explore.Capacity{C2S: int(c.C2S), S2C: int(c.S2C)})
 	}
 	tried := map[explore.Capacity]bool{}
 	capacities = slices.DeleteFunc(capacities, func(c explore.Capacity) bool { again := tried[c]; tried[c] = true; return again })
-	if level == explore.L1 && (ends.Client == closed.Rigid || ends.Server == closed.Rigid) {
-		return ends, nil, cli.Usagef("a rigid end has one order only, and nothing to choose at level L1: use free, inline, serial or inbox:Q")
+	if level == explore.SendingOrder && (ends.Client == closed.SingleThreaded || ends.Server == closed.SingleThreaded) {
+		return ends, nil, cli.Usagef("a single-threaded side has one order only, and nothing to choose in what it sends: use another model")
 	}
 	return ends, func(p *explore.Plan) {
 		p.Capacities = capacities
@@ -159,12 +159,12 @@ func (o exploreOptions) check() (ends closed.Models, apply func(*explore.Plan), 
 		p.Seed = o.seed
 		p.Token = o.token
 		p.Budget = o.budget
-		if !o.chosen("budget") {
+		if !o.chosen("limit") {
 			p.Budget = usualBudget
 		}
 		p.Strategy = explore.Strategies[slices.IndexFunc(explore.Strategies, func(s explore.NamedStrategy) bool { return s.Name == o.strategy })].Strategy
 		p.Workers = runtime.GOMAXPROCS(0) // the models of different runs share nothing
-		if level == explore.L0 && !o.chosen("schedules", "strategy") {
+		if level == explore.DeliveryOrder && !o.chosen("orders", "strategy") {
 			p.Schedules = len(capacities) // every order ends in the same way
 		}
 	}, o.out.Check()
@@ -217,11 +217,11 @@ func runExplore(cmd *cobra.Command, o exploreOptions, arg string) (err error) {
 	}
 	if found.Verdict == explore.Hang {
 		found.Summary = ends.Summary()
-		if plan.Level == explore.L1 && found.Summary != "" {
+		if plan.Level == explore.SendingOrder && found.Summary != "" {
 			found.Summary += ", in an order that the specification allows"
 		}
 	}
-	found.Decided = found.Verdict == explore.Pass && plan.Level == explore.L0 && plan.Token == ""
+	found.Decided = found.Verdict == explore.Pass && plan.Level == explore.DeliveryOrder && plan.Token == ""
 	if o.out.Name != "" {
 		if err := writeSmallest(cmd, o.out, events, ends, found); err != nil {
 			return err
@@ -273,33 +273,33 @@ func progressText(p explore.Progress, budget time.Duration) string {
 	if budget > 0 {
 		left = max(min(left, budget-p.Elapsed), 0)
 	}
-	text := fmt.Sprintf("explore: %d of %d schedules, %.0f/s", p.Done, p.Total, rate)
+	text := fmt.Sprintf("explore: %d of %d orders, %.0f/s", p.Done, p.Total, rate)
 	if left < math.MaxInt64 {
 		text += fmt.Sprintf(", %v left", left.Round(time.Second))
 	}
 	return text + "; ^C ends it with a report"
 }
 
-const exploreHelp = `explore plays both ends of a session through an in-memory transport, again and
-again, each time in another order and at several capacities, until a run does not
-come to its end. Then it says who waits for whom, which frame is held by whom and
-what the capacity changes, draws the run, prints a token, and shows the smallest
-session that hangs in the same way. --token runs that one schedule again, on any
-machine. No time passes in a run: a hang is proved, for these models of the ends.
+const exploreHelp = `explore plays both sides of a session through an in-memory transport, again and
+again, each time in another order and at several buffers, until a run does not
+come to its end. Then it says who waits for whom, which message is held by whom and
+what the buffer changes, draws the run, prints a token, and shows the smallest
+session that hangs in the same way. --token runs that one order again, on any
+machine. No time passes in a run: a hang is proved, for these models of the sides.
 
 If the recorded session itself hung, as mcprec why judges it, the first line is HUNG, with
 who waited for whom, and the exit code is 1, whatever the models say below.
 
 Levels:
-  L0  only delivery moves: each end sends in its recorded order
-  L1  each end sends in any order that the specification allows it
+  DeliveryOrder  only delivery moves: each side sends in its recorded order
+  SendingOrder  each side sends in any order that the specification allows it
 
-At L0 these models have no choice of their own, and every order of delivery comes
-to the same end: one schedule at each capacity decides, and no more are run unless
---schedules or --strategy is given. At L1 400 are run.
+At DeliveryOrder these models have no choice of their own, and every order of delivery comes
+to the same end: one order with each buffer decides, and no more are run unless
+--orders or --strategy is given. At SendingOrder 400 are run.
 
-mcprec help models has the models of an end. At
-L1 a rigid end has nothing to choose, and is refused. To explore a live peer, write
+mcprec help models has the models of a side. At
+SendingOrder a single-threaded side has nothing to choose, and is refused. To explore a live peer, write
 a Go test; see package replay/explore.
 
 Strategies, which choose the next step:
@@ -307,7 +307,7 @@ Strategies, which choose the next step:
 
 const exploreHelpOnward = `
 With -- COMMAND a real server, in any language, stands in the place of the models (Linux). The
-recorded client plays to a fresh process in each schedule: it joins frames in one write, splits
+recorded client plays to a fresh process in each order: it joins messages so that they arrive together, splits
 one, cancels, stops reading, keeps its answers back, or ends its output early. After each write
 the server is left alone until the kernel shows that all of its threads sleep. What is
 found was seen in three processes, and is one of these:
@@ -316,22 +316,22 @@ found was seen in three processes, and is one of these:
   SUSPECT           the same, but it had a timer, or waited for something outside, which is named
   DIED              it ended by itself, or not with status 0
   LOST              it ended when the client did, with a call in hand that it did not answer
-  LINGERS           it goes on after the end of its input
-  NOT SERIALISABLE  calls in one write were answered as no order of them explains
+  DOES NOT EXIT     it goes on after the end of its input
+  RACE              calls that arrive together were answered as no order of them explains
 
 With --target URL the COMMAND is a server over Streamable HTTP. %PORT in URL, in COMMAND and in
 --env stands for a port that each process has for itself; mcprec plays when the server listens
-there. Each frame of the client is a request on a connection of its own. Frames overlap in the
+there. Each message of the client is a request on a connection of its own. Messages overlap in the
 place of a write that they share, an end is the DELETE of the session, and there is more: the
 client hangs up on a call, or cuts the stream of its answer behind an event with an id and comes
 back for the rest. Bytes that are on their way in a connection count: the server is at rest only
 if there are none. After the session another one must be answered; a response that stays open
 behind the DELETE is a note. LOST is then an answer whose
-response has ended without it, LINGERS does not exist, and a server may end by itself, with
+response has ended without it, DOES NOT EXIT is not there, and a server may end by itself, with
 status 0, only behind the end of the session.
 
-With --as-server the COMMAND is a client, and the recorded server plays to it: it joins frames
-in one write, splits one, sends them sooner or later than recorded, repeats a notification a
+With --as-server the COMMAND is a client, and the recorded server plays to it: it joins messages
+so that they arrive together, splits one, sends them sooner or later than recorded, repeats a notification a
 hundred times, pings in the middle of a call, stops reading, or ends in place of an answer.
 %SERVER in COMMAND and in --env stands for a program without arguments that the client must
 start as its server. The client must end by itself, with status 0 in the recorded order: a test
@@ -341,58 +341,58 @@ or a script of one task.
                     answer a question; and nothing but mcprec could have moved it
   SUSPECT           the same, but it had a timer, or waited for something outside, which is named
   DIED              its status is not 0; if the server ended early, it died of a signal
-  LINGERS           its session is over, and it does not end
+  DOES NOT EXIT     its session is over, and it does not end
   DIFFERENT OUTPUT  with --same-output: it was sent what was recorded, and printed otherwise
 
-It is no proof: mcprec does not see into the process. --schedules is 100 then, about a second
+It is no proof: mcprec does not see into the process. --orders is 100 then, about a second
 each. What a process has started and left is ended with it. %DIR in COMMAND and in --env stands
 for a folder that each process has for itself: what it keeps it must keep there. --dir FOLDER puts a copy of FOLDER there, and in what the recorded
-end sends the path of FOLDER becomes that of the copy. --jobs N tries N schedules at once, which
-is for processes that share nothing else. --token plays one schedule again.
+end sends the path of FOLDER becomes that of the copy. --jobs N tries N orders at once, which
+is for processes that share nothing else. --token plays one order again.
 --format json prints one object: findings (a list of kind, peer: server or client, certain:
-false of a SUSPECT, requests (event, what: requests to a server, frames sent to a client),
-stand, detail, choices, token, held, of), played, planned, ended, frames, requests, not_held,
+false of a SUSPECT, requests (event, what: requests to a server, messages sent to a client),
+stand, detail, choices, token, held, of), played, planned, ended, messages, requests, not_held,
 unconfirmed (what an interrupt kept from being seen again), unstable (the requests whose
 answers differ by themselves), dropped (the requests without an answer whose client
 ended right behind them), open (the requests whose responses a server over HTTP left open
-behind the DELETE of their session), unjudged (schedules in which a client asked for what
+behind the DELETE of their session), unjudged (orders in which a client asked for what
 the recording does not have), took_ns. An interrupt (^C) ends the processes at once.
 
-The search ends after 2 minutes, or what --budget says, and so does an interrupt (^C): the report then
-has what was found so far, how many schedules were run, and which capacities were not tried. What is under way
+The search ends after 2 minutes, or what --limit says, and so does an interrupt (^C): the report then
+has what was found so far, how many orders were run, and which capacities were not tried. What is under way
 then has 10 seconds more. If none was run, it is undecided.
 
---capacity is in frames: N for both directions, c2s=N,s2c=N, unbounded, or sweep
+--buffer is in messages: N for both directions, c2s=N,s2c=N, unbounded, or sweep
 (0, 1 and unbounded, the default). It may be given several times.
 
 -o FILE writes the smallest session that hangs so, as a fixture whose header states
-the hang: mcprec replay --expect FILE holds it there. Where it takes a schedule to
+the hang: mcprec replay --expect FILE holds it there. Where it takes an order to
 show the hang, the token to play the file with is printed instead.
 
 --format json prints one object: verdict (pass, hang, panic, leak, diverged,
-undecided), category (of a hang: head-on, swallowed, mutual call, never sent, lost answer,
-blocked handler, pool, lock, after a timer), explanation, summary (of a hang: which ends would
-hang so), level, capacity ({"c2s":N,"s2c":N}, N a number or "unbounded"), tried
-(what each capacity gave: capacity, verdict, schedules, and of --strategy exhaustive
+undecided), category (of a hang: both sides write and neither reads, blocked behind a notification, each waits for the other's answer, never sent, answer lost,
+blocked handler, pool, lock, after a timer), explanation, summary (of a hang: which sides would
+hang so), level, buffer ({"c2s":N,"s2c":N}, N a number or "unbounded"), tried
+(what each buffer gave: buffer, verdict, orders, and of --strategy exhaustive
 classes and all: whether these are all there are), slack (that in words), boundary
-(from which capacity on this one schedule does not fail), schedules (run up to the
-failure), ended (of a pass: what ended the search: schedules, all visited, time or
+(from which buffer on this one order does not fail), orders (run up to the
+failure), ended (of a pass: what ended the search: orders, all visited, time or
 interrupted; of a failure: time or interrupted, if that cut the report short), planned
-(of a pass: how many schedules there would have been), coverage (classes of schedules
+(of a pass: how many orders there would have been), coverage (classes of orders
 that were seen, unseen: the chance that one more would be of a new class, races:
 pairs of steps that could go either way, reversed: those seen both ways, uncounted: true
-where there are more pairs than were counted, recent and new: how many of the last schedules were of a new class), decided (of a
-pass: true where one schedule decides at each capacity), steps,
-failing and passing (left out where there is none: the schedule that fails and the nearest
-that passes: token, verdict, capacity, total, first, and steps, a list of name, op, dir,
-n, tick, operation: the total steps from the one with the index first on; frames: label,
+where there are more pairs than were counted, recent and new: how many of the last orders were of a new class), decided (of a
+pass: true where one order decides with each buffer), steps,
+failing and passing (left out where there is none: the order that fails and the nearest
+that passes: token, verdict, buffer, total, first, and steps, a list of name, op, dir,
+n, tick, operation: the total steps from the one with the index first on; messages: label,
 kind, dir by name, such as c2s.1), apart (the
 index of the step at which the two part), unfinished (the calls that had not returned), waits (a list of who, holds,
 waits_for, why, blocked_at), broken (rules of the protocol that a live peer broke;
 of these models none), chain (who waits for whom, one a line), sequence (the run,
-drawn), stacks, token, choices (the token in words), shrunk (how the schedule became
+drawn), stacks, token, choices (the token in words), shrunk (how the order became
 so simple: from, to, runs, held, verified), smaller (null, or the smallest session
-with the same failure: from and to how many frames, runs, token, held, verified,
+with the same failure: from and to how many messages, runs, token, held, verified,
 boundary), leaked (whether goroutines were left), notes, hung (what was stuck in the
 recorded session, a list of shape, culprit, text; mcprec why has the rest; it leaves the
 verdict as it is). Lists are never null.
@@ -424,10 +424,10 @@ func writeSmallest(cmd *cobra.Command, out cli.File, events []store.Event, ends 
 }
 
 // replayable returns the smallest session that hangs in this way when it is replayed in its
-// own order, with the verdict in its header. At level L1 its order is the failing run's. It
+// own order, with the verdict in its header. At level SendingOrder its order is the failing run's. It
 // returns false if the closed replay, which has no schedule, does not find the hang.
 func replayable(events []store.Event, ends closed.Models, report explore.Report) ([]store.Event, bool) {
-	if report.Level != explore.L0 {
+	if report.Level != explore.DeliveryOrder {
 		events = inOrderOf(report.Events, events)
 	}
 	capacity := closed.Capacity{C2S: closed.Room(report.Capacity.C2S), S2C: closed.Room(report.Capacity.S2C)}
@@ -491,7 +491,7 @@ type serverOptions struct {
 func (s *serverOptions) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringArrayVar(&s.env, "env", nil, "with COMMAND: set `NAME=VALUE` for the process; may be repeated")
-	f.StringVar(&s.folder, "dir", "", "with COMMAND: give each process a copy of this `FOLDER`, which takes its\nplace in what the recorded end sends")
+	f.StringVar(&s.folder, "dir", "", "with COMMAND: give each process a copy of this `FOLDER`, which takes its\nplace in what the recorded side sends")
 }
 
 // processOptions are the flags of explore for a server or a client process.
@@ -509,18 +509,18 @@ func (p *processOptions) addFlags(cmd *cobra.Command) {
 	f.StringVar(&p.target.URL, "target", "", "with COMMAND: it is an HTTP server whose MCP endpoint is `URL`, such as\nhttp://localhost:%PORT/mcp")
 	f.StringArrayVar(&p.target.Headers, "header", nil, "with --target: send `'NAME: VALUE'` with every request; may be repeated")
 	f.BoolVar(&p.asServer, "as-server", false, "COMMAND is a client, which starts %SERVER: the recorded server plays to it")
-	f.BoolVar(&p.sameOutput, "same-output", false, "with --as-server: the client must print what it prints in the recorded order,\nwherever it is sent the same frames in that order")
-	f.IntVarP(&p.jobs, "jobs", "j", 1, "with COMMAND: try so many schedules at once, each with a process of its own")
+	f.BoolVar(&p.sameOutput, "same-output", false, "with --as-server: the client must print what it prints in the recorded order,\nwherever it is sent the same messages in that order")
+	f.IntVarP(&p.jobs, "jobs", "j", 1, "with COMMAND: try so many orders at once, each with a process of its own")
 }
 
 // notOfProcesses are the flags of explore that say something about models, of which a process has none.
-var notOfProcesses = []string{"client", "server", "capacity", "strategy", "level", "out"}
+var notOfProcesses = []string{"client", "server", "buffer", "strategy", "vary", "out"}
 
 // checkProcess reads the flags for a process.
 func (o exploreOptions) checkProcess() error {
 	for _, name := range notOfProcesses {
 		if o.chosen(name) {
-			return cli.Usagef("--%s is about models of the ends; a process is what it is: leave it out", name)
+			return cli.Usagef("--%s is about models of the sides; a process is what it is: leave it out", name)
 		}
 	}
 	if o.token != "" && !external.IsToken(o.token) {
@@ -537,9 +537,9 @@ func (o exploreOptions) checkProcess() error {
 	}
 	switch {
 	case o.schedules < 1:
-		return cli.Usagef("--schedules %d: want 1 or more", o.schedules)
+		return cli.Usagef("--orders %d: want 1 or more", o.schedules)
 	case o.budget < 0:
-		return cli.Usagef("--budget %v: want 0 or more", o.budget)
+		return cli.Usagef("--limit %v: want 0 or more", o.budget)
 	case o.process.jobs < 1:
 		return cli.Usagef("--jobs %d: want 1 or more", o.process.jobs)
 	case o.process.target.URL == "" && len(o.process.target.Headers) > 0:
@@ -575,7 +575,7 @@ func runExploreProcess(cmd *cobra.Command, o exploreOptions, arg string, command
 	if !recorded.HasRequests() {
 		return cli.Usagef("explore %s: its client asked for nothing; name another session", recorded.Name)
 	}
-	if !o.chosen("schedules") {
+	if !o.chosen("orders") {
 		o.schedules = 100 // each is a process, and takes about a second
 	}
 	explore := func(options external.Options) (external.Report, error) {
@@ -600,7 +600,7 @@ func runExploreProcess(cmd *cobra.Command, o exploreOptions, arg string, command
 		SameOutput: o.process.sameOutput,
 		Progress: func(done, total int, elapsed time.Duration) {
 			line.Draw(elapsed, func() string {
-				return fmt.Sprintf("explore: %d of %d schedules in %v; ^C ends it with a report", done, total, elapsed.Round(time.Second))
+				return fmt.Sprintf("explore: %d of %d orders in %v; ^C ends it with a report", done, total, elapsed.Round(time.Second))
 			})
 		},
 	})

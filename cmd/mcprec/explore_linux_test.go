@@ -17,7 +17,7 @@ import (
 // interrupted when it draws its progress on the terminal: then it has run schedules.
 func TestExploreInterrupted(t *testing.T) {
 	screen, terminal := newTerminal(t)
-	cmd := exec.Command("mcprec", "explore", "--level", "L1", "-n", "100000000", "../../fixtures/seed.jsonl")
+	cmd := exec.Command("mcprec", "explore", "--vary", "sending", "-n", "100000000", "../../fixtures/seed.jsonl")
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, terminal
 	if err := cmd.Start(); err != nil {
@@ -42,7 +42,7 @@ func TestExploreInterrupted(t *testing.T) {
 	if status := cmd.ProcessState.Sys().(syscall.WaitStatus); !status.Signaled() || status.Signal() != syscall.SIGINT {
 		t.Errorf("ended with %v", err)
 	}
-	if want := regexp.MustCompile(`^PASS level L1, [1-9][0-9]* of 100000000 schedules \(then it was interrupted\)`); !want.Match(out.Bytes()) {
+	if want := regexp.MustCompile(`^PASS sending order too, [1-9][0-9]* of 100000000 orders \(then it was interrupted\)`); !want.Match(out.Bytes()) {
 		t.Errorf("it said %s%s", &out, problems)
 	}
 }

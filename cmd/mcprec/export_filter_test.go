@@ -30,7 +30,7 @@ func TestNarrowed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, expr := range []string{"method:tools/*", "status:ok -kind:notification", "dir:s2c", "kind:http|delivered", "kind:lost", "-kind:frame"} {
+		for _, expr := range []string{"method:tools/*", "status:ok -kind:notification", "dir:s2c", "kind:http|delivered", "kind:lost", "-kind:message"} {
 			if fault := narrowedFault(t, events, expr); fault != "" {
 				t.Errorf("%s: %s: %s", filepath.Base(path), expr, fault)
 			}

@@ -339,7 +339,7 @@ type modelFlags struct{ client, server string }
 func (m *modelFlags) addFlags(cmd *cobra.Command, initial, more string) {
 	add := func(end, other string, value *string) {
 		cmd.Flags().StringVar(value, end, initial, "the "+end+"'s `MODEL`"+strings.ReplaceAll(more, "OTHER", other))
-		words := []string{"free", "rigid", "inline", "serial", "serial-except-tools", "inbox:"}
+		words := append(closed.ModelNames(), "notification-queue=")
 		for _, p := range closed.Presets() {
 			if p.End == 0 || p.End.Sender() == end {
 				words = append(words, p.SDK+"@"+p.Through)

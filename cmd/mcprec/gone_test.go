@@ -61,7 +61,7 @@ func TestGoneMeanwhile(t *testing.T) {
 	if sums, err := db.Summaries(t.Context(), listed); err != nil || len(sums) != 1 {
 		t.Errorf("tools: %d sessions, %v", len(sums), err)
 	}
-	fits, err := filter.Parse("kind:frame")
+	fits, err := filter.Parse("kind:message")
 	if err != nil {
 		t.Fatal(err)
 	}

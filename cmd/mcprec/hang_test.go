@@ -147,11 +147,11 @@ func TestSwallowedInPipe(t *testing.T) {
 	if found := hang(t, "brief", untilAnswer); found != "" {
 		t.Errorf("the answer is there, and %s", found)
 	}
-	out, err := exec.Command("mcprec", "replay", "--client", "inbox:0").Output()
-	if err == nil || !strings.Contains(string(out), "HANG (proved) swallowed") || !strings.Contains(string(out), "client's receive loop holds progress notification #") {
+	out, err := exec.Command("mcprec", "replay", "--client", "notification-queue=0").Output()
+	if err == nil || !strings.Contains(string(out), "HANG (proved) blocked behind a notification") || !strings.Contains(string(out), "client's reader waits to hand progress notification #") {
 		t.Errorf("%v\n%s", err, out)
 	}
-	if out := mcprec(t, "capacity"); !strings.Contains(out, "an inner queue of 2 in the client") {
+	if out := mcprec(t, "replay", "--need"); !strings.Contains(out, "2 notifications pile up in the client") {
 		t.Error(out)
 	}
 }

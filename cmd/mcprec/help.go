@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
+	"github.com/mcprec/mcprec/replay/closed"
 )
 
 // topic is a page of help for several commands.
@@ -28,7 +29,7 @@ func topics() []topic {
 		{"ci", "recordings in continuous integration: what fails, reports, a fixture as a test", plain(ciTopic)},
 		{"filters", "what --filter selects", func(*cobra.Command) string { return filtersTopic + filterWords() }},
 		{"formats", "what each command writes besides text", formatsTopic},
-		{"models", "the models of an end: --client and --server", plain(modelsTopic)},
+		{"models", "how a client or a server works: --client and --server", func(*cobra.Command) string { return modelsTopic() }},
 		{"matching", "when two messages are the same: --match, --ignore, --normalize", func(*cobra.Command) string { return matchingTopic + normalizerHelp() }},
 		{"masking", "which secrets are masked, and how to show or remove them", plain(maskingTopic)},
 		{"storage", "where sessions are kept, and what happens when the disk fails", plain(storageTopic)},
@@ -157,7 +158,7 @@ const exitTopic = `Exit codes:
 
   0    fine
   1    a check failed: why, check, ci, verify, redact --scan or serve --fail found something;
-       replay, explore, capacity or drive has another verdict than pass, or the session
+       replay, explore, buffer or drive has another verdict than pass, or the session
        that replay or explore plays hung itself; diff found a difference; bisect found
        nothing; repair could not save everything
   2    usage: a flag, an argument, or an unknown or ambiguous session
@@ -170,57 +171,58 @@ record otherwise exits with its command's status, or dies of its command's signa
 command that is interrupted dies of the signal, after it has reported what it has.
 `
 
-const modelsTopic = `replay, explore and capacity play each end of a session under a model of how such an
-end works:
+func modelsTopic() string {
+	return `replay and explore play each side of a session under a model of how such a side works:
 
-  free      its reader never waits for its writer
-  rigid     one thread: the recorded local order of sends and receives is its
-            control flow
-  inline    its reader writes the answers itself, and meanwhile does not read
-  serial    its reader runs each handler to its end before it reads on: what a
-            handler asks the other end for is never answered
-  serial-except-tools   as serial, but tools/call runs beside the reader
-  inbox:Q   its reader hands notifications to a queue of Q that nobody drains
-            during a call
-
+` + terms(closed.ModelTerms()) + `
 --client and --server choose them, by these words or by an SDK that works so, as in
 python-sdk@1.3, go-sdk or typescript-sdk@1.x; without a version the newest known release
 counts. mcprec replay --models lists the SDKs, with the source of each. mcprec probe measures
 the model of a live server; in a Go test fixtures.Probe measures that of a client, too. A hang
-is proved for these models: an end that works so hangs on this session.
+is proved for these models: a side that works so hangs on this session.
 `
+}
+
+// terms lists words, each with what it means below it.
+func terms(words []closed.Term) string {
+	var b strings.Builder
+	for _, t := range words {
+		fmt.Fprintf(&b, "  %s\n      %s\n", t.Word, t.Means)
+	}
+	return b.String()
+}
 
 const hangTopic = `  mcprec why                                        who is stuck now, since when, on what
   mcprec why --watch                                the same, again whenever it changes
   mcprec list --stuck                               the live sessions that are stuck
   mcprec show SESSION --filter status:pending       the calls without an answer
   mcprec replay SESSION --client python-sdk@1.3     does a client that works so hang on it?
-  mcprec explore SESSION --client inbox:0           other orders, and the smallest session that hangs
-  mcprec capacity SESSION                           how much room the transport must have
+  mcprec explore SESSION --client notification-queue=0           other orders, and the smallest session that hangs
+  mcprec replay --need SESSION                           how much room the transport must have
   mcprec probe -- SERVER ARG                        which model a live server has
 
 Begin with mcprec why, while the session hangs or after it. It names the end that has the
 next step, with the events that show it. What a log cannot tell it says too: whether a
-frame was read inside an end is not recorded.
+message was read inside a side is not recorded.
 
-If why says that an end does not answer, look inside that end: the recording has nothing
+If why says that a side does not answer, look inside that end: the recording has nothing
 more. If each waits for the other, or a side has stopped reading, play the session again:
-replay and explore play both ends through a transport of the capacity that you choose,
-each under a model of how such an end works. No time passes there, so a hang is proved.
+replay and explore play both sides through a transport of the buffer that you choose,
+each under a model of how such a side works. No time passes there, so a hang is proved.
 
   replay    one order, the recorded one: does it hang for these models, and at which
-            capacity does it not?
-  explore   many orders of delivery, and with --level L1 of the messages themselves; it
+            buffer does it not?
+  explore   many orders of delivery, and with --vary sending of the messages themselves; it
             prints a token, with which the same run can be played again
 
-A pass with free on both ends says that the transport alone is not the cause: name the
-SDK of your ends (mcprec replay --models lists those that are known), or a model (mcprec
+A pass with free on both sides says that the transport alone is not the cause: name the
+SDK of your sides (mcprec replay --models lists those that are known), or a model (mcprec
 help models); mcprec probe measures that of a server.
 
 To keep the hang as a test, write the session to a file and the verdict into its header:
 
   mcprec export -o hang.jsonl SESSION
-  "expect":"hang swallowed client=python-sdk@1.3"   the member to add to the first line
+  "expect":"hang blocked behind a notification client=python-sdk@1.3"   the member to add to the first line
   mcprec replay --expect hang.jsonl
 `
 
@@ -300,13 +302,13 @@ share. A key that was recorded is known: make a new one.
 
 const storageTopic = `The store is --store, else $MCPREC_HOME, else $XDG_STATE_HOME/mcprec, else
 ~/.local/state/mcprec, on Windows %LOCALAPPDATA%\mcprec. Files are yours alone (0600). A
-live session is a spool, a file to which frames are appended; when the session has ended
+live session is a spool, a file to which messages are appended; when the session has ended
 it is moved into a database. The spool of one that has a message of more than 64 MiB stays;
 every command reads it there.
 
 If mcprec dies, even by kill -9, everything that the other side saw is in the recording.
 
-` + diskHelp + `The store has a budget: 2 GiB, and 30 days since a session ended. Recorders delete what is
+` + diskHelp + `The store has a limit: 2 GiB, and 30 days since a session ended. Recorders delete what is
 beyond it, the oldest sessions first, beside a session or when it has ended; one recorder
 does it, and none waits for another. Deleted are sessions that are too old, and, when the
 store reaches 80 % of its size, the oldest until it is at 70 %. Never deleted are
@@ -319,7 +321,7 @@ store reaches 80 % of its size, the oldest until it is at 70 %. Never deleted ar
 The last three are not counted, either. mcprec list and mcprec store stats say what the
 budget is, what of it is used, and what was last deleted for it.
 
-  record --keep-size 10GiB --keep-age 26w    another budget; serve uses the default
+  record --keep-size 10GiB --keep-age 26w    another limit; serve uses the default
   record --keep-size off --keep-age off      none
   MCPREC_KEEP_SIZE, MCPREC_KEEP_AGE          the same for every recorder
 

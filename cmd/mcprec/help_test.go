@@ -1,13 +1,11 @@
 package main
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
-	"github.com/mcprec/mcprec/replay/closed"
 )
 
 // TestHelpOfCommands: every command that help lists is in a group and has an example, with
@@ -31,15 +29,5 @@ func TestHelpOfCommands(t *testing.T) {
 	visit(root)
 	if count := len(root.Commands()); count < 20 {
 		t.Errorf("only %d commands", count)
-	}
-}
-
-// TestModelsTopic: mcprec help models says of each model what package closed says.
-func TestModelsTopic(t *testing.T) {
-	text := strings.Join(strings.Fields(modelsTopic), " ")
-	for _, term := range closed.ModelTerms() {
-		if want := term.Word + " " + term.Means; !strings.Contains(text, want) {
-			t.Errorf("mcprec help models does not say %q", want)
-		}
 	}
 }

@@ -114,7 +114,7 @@ func TestSpelled(t *testing.T) {
 		`var call = mcp.MethodCallTool // "tools/call"`:                nil,
 		`var help = "such as tools/call"`:                              nil,
 		"type params struct { Token string `json:\"progressToken\"` }": nil,
-		"var frame = `{\"method\":\"tools/call\"}`":                    nil,
+		"var message = `{\"method\":\"tools/call\"}`":                  nil,
 	} {
 		file, err := parser.ParseFile(token.NewFileSet(), "", "package p\n"+source, 0)
 		if err != nil {

@@ -105,10 +105,10 @@ func TestKilledRecorder(t *testing.T) {
 		logged(t, home, round, seen)
 	}
 	mcprec(t, "store", "verify", "--store", home)
-	if out := mcprec(t, "list", "--store", home); strings.Count(out, " crashed ")+strings.Count(out, " closed ") != rounds {
+	if out := mcprec(t, "list", "--store", home); strings.Count(out, " cut short ")+strings.Count(out, " closed ") != rounds {
 		t.Errorf("list:\n%s", out)
 	}
-	storetest.Tell(t, "kill -9 of the recorder", rounds, "every frame that the client saw is recorded; every session verifies")
+	storetest.Tell(t, "kill -9 of the recorder", rounds, "every message that the client saw is recorded; every session verifies")
 }
 
 // A server that is killed ends its session, which is whole.

@@ -23,7 +23,7 @@ func TestNothingLeft(t *testing.T) {
 	const seed = "../../fixtures/seed.jsonl"
 	mute, answers := leaving("cat >/dev/null"), leaving("mcprec serve "+seed)
 	commands := map[string][]string{
-		"explore": append([]string{"explore", seed, "--schedules", "300"}, answers...),
+		"explore": append([]string{"explore", seed, "--orders", "300"}, answers...),
 		"client":  append([]string{"explore", seed, "--as-server"}, leaving(`sh -c 'sleep 1000 | "$0"' "%SERVER"`)...),
 		"drive":   append([]string{"drive", seed, "--timeout", "1h"}, mute...),
 		"ci":      append([]string{"ci", seed, "--timeout", "1h"}, mute...),
@@ -56,7 +56,7 @@ func TestNothingLeft(t *testing.T) {
 		})
 	}
 	for name, args := range map[string][]string{
-		"explore": append([]string{"explore", seed, "--schedules", "4"}, answers...),
+		"explore": append([]string{"explore", seed, "--orders", "4"}, answers...),
 		"drive":   append([]string{"drive", seed}, answers...),
 		"ci":      append([]string{"ci", seed}, answers...),
 		"probe":   append([]string{"probe"}, answers...),

@@ -45,16 +45,16 @@ something was; mcprec why says what.
 
 The first column is the shortest prefix, of 8 characters or more, that names the session.
 START is local time. STATE is live while a recorder holds the session; closed when the
-recording came to its end; crashed when its recorder died, and what is there is an unbroken
+recording came to its end; cut short when its recorder died, and what is there is an unbroken
 beginning. A live session says «stuck», and for how long, where mcprec why finds it stuck
 now, and «stuck?» where an idle client would look the same; one that ended within the last
 hour, or with --hung any, says «hung».
 
-Below the list, on stderr, are the budget of the store and what was last deleted for it; see
+Below the list, on stderr, are the limit of the store and what was last deleted for it; see
 mcprec help storage.
 
 --format json prints one object a line: id, label, start (RFC 3339), command (a
-list), transport, frames, bytes, lost, state, exit (a number; "signal: NAME";
+list), transport, messages, bytes, lost, state, exit (a number; "signal: NAME";
 null when unknown), labels, an object, if record was given --label NAME=VALUE,
 doubtful, the first event that a failing disk may not have kept, if there is one, and
 masked, true, if record was given --mask; stuck_ns, how long a live session has been stuck,
@@ -151,7 +151,7 @@ func sayBudget(cmd *cobra.Command, db *session.Store) error {
 	if err != nil {
 		return nil // the list has reported it
 	}
-	_, err = fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: the store's budget: %s\n", memory.Text(space.Files))
+	_, err = fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: the store's limit: %s\n", memory.Text(space.Files))
 	return err
 }
 
@@ -248,7 +248,7 @@ func (l *listing) columns(isNarrow bool) []column {
 			}
 			return s.Start.Local().Format(layout)
 		}},
-		{title: "FRAMES", width: 7, right: true, cell: func(s store.Session) string { return strconv.FormatUint(s.Frames, 10) }},
+		{title: "MESSAGES", width: 7, right: true, cell: func(s store.Session) string { return strconv.FormatUint(s.Frames, 10) }},
 		{title: "BYTES", width: 10, right: true, wideOnly: true, cell: func(s store.Session) string { return strconv.FormatUint(s.Bytes, 10) }},
 		{title: "STATE", width: 7, cell: func(s store.Session) string { return l.stuck[s.ID].StateText(s.State) }},
 		{title: "EXIT", width: 10, wideOnly: true, cell: func(s store.Session) string { return strings.TrimPrefix(s.Exit, "signal: ") }},

@@ -107,7 +107,7 @@ the beginning of one, a label, or a path; where none is given, it is the newest.
 	}
 	add("Record", newRecord(std), newWrap(), newUnwrap(), newDemo())
 	add("Look", newList(), newShow(), newTail(), newView(), newState(), newTools(), newServers(), newDiff(), newBisect())
-	add("Why it hangs", newWhy(), newCheck(), newReplay(), newExplore(), newCapacity(), newProbe(), newMCP(std))
+	add("Why it hangs", newWhy(), newCheck(), newReplay(), newExplore(), newProbe(), newMCP(std))
 	add("Test", newServe(std), newDrive(), newCI())
 	add("Keep", newRemove(), newRedact(), newStore(), newShare(std))
 	add("Share", newExport(), newImport())

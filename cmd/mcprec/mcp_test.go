@@ -70,8 +70,8 @@ func askAll(ctx context.Context, client *sdk.ClientSession, id, other string) er
 			{"check_session", map[string]any{"session": session}},
 			{"diff_sessions", map[string]any{"a": id, "b": other}},
 			{"state_at", map[string]any{"session": session}},
-			{"search", map[string]any{"filter": "kind:frame,stderr,note,http", "limit": 100}},
-			{"explain_hang", map[string]any{"session": session, "client_model": "inbox:0"}},
+			{"search", map[string]any{"filter": "kind:message,stderr,note,http", "limit": 100}},
+			{"explain_hang", map[string]any{"session": session, "client_model": "notification-queue=0"}},
 		}
 		for seq := range 5 {
 			calls = append(calls, struct {
@@ -232,12 +232,12 @@ func TestMCPSaysTheSame(t *testing.T) {
 			{"get_event", map[string]any{"seq": 5}, "event", nil, "show --format json ID #5"},
 			{"state_at", nil, "", []string{"session"}, "state"},
 			{"state_at", map[string]any{"at": 5}, "", []string{"session"}, "state --at 5"},
-			{"explain_hang", map[string]any{"client_model": "inbox:0"}, "", []string{"session"}, "replay --client inbox:0"},
+			{"explain_hang", map[string]any{"client_model": "notification-queue=0"}, "", []string{"session"}, "replay --client notification-queue=0"},
 			{"check_session", map[string]any{"limit": 100}, "findings", nil, "check"},
 			{"check_session", nil, "", []string{"findings"}, "check"},
 			{"diff_sessions", map[string]any{"a": id, "b": ids[0]}, "", nil, "diff ID " + ids[0]},
 			{"list_sessions", nil, "sessions", []string{"requests", "errors", "hung"}, "list --wide --format json ID"},
-			{"search", map[string]any{"filter": "kind:frame", "since": "9999w", "limit": 100}, "events", []string{"session"}, "show --format json --filter kind:frame"},
+			{"search", map[string]any{"filter": "kind:message", "since": "9999w", "limit": 100}, "events", []string{"session"}, "show --format json --filter kind:message"},
 		} {
 			args := map[string]any{}
 			if row.tool != "diff_sessions" && row.tool != "list_sessions" && row.tool != "search" {

@@ -46,7 +46,7 @@ func TestNarrow(t *testing.T) {
 		{[]string{"show"}, `(?m)^server .*, revision \d`},
 		{[]string{"show"}, `(?m)^ +\d+ +\d\.\d{6} s2c <- response .*…$`},
 		{[]string{"show", "--body"}, `(?m)^          "jsonrpc": "2\.0",$`},
-		{[]string{"list"}, `SESSION .*  START  .* FRAMES  STATE  .* LABEL .*\n.* closed `},
+		{[]string{"list"}, `SESSION .*  START  .* MESSAGES  STATE  .* LABEL .*\n.* closed `},
 		{[]string{"list", "--wide"}, `SERVER`},
 		{[]string{"check"}, `error P3(.|\n)*\n  CALLS  FAILED  OPEN  .*NAME`},
 	} {

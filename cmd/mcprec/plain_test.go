@@ -112,9 +112,9 @@ func TestHostileTexts(t *testing.T) {
 	for _, line := range []string{
 		"list", "show", "show --format json", "tail", "check", "check --format json", "check --format junit", "check --format sarif",
 		"state", "state --at 6", "state --format json", "state --at 2 --diff 100%", "bisect --expr exit==\"x\"", "bisect --expr failures>0",
-		"store verify", "replay", "replay --client inbox:0 --server serial", "replay --format json", "explore --schedules 3", "explore --format json --schedules 3",
-		"show --filter " + typed, "show " + typed, "show --from " + typed, "show --format " + typed, typed, "show --filter \"FORGED\"", "show --format sequence", "export --format mermaid", "export --format text", "export --format har", "export --format otlp", "show --pairs --color always --filter kind:frames", "rm 019b" + typed,
-		"capacity " + path, "diff " + path + " ../../fixtures/seed.jsonl", "diff --format json " + path + " ../../fixtures/seed.jsonl", "redact --scan " + path, "serve " + path, "drive " + path, "drive " + path + " -- go version", "import " + path + typed, "show " + path + typed, "tail --pairs " + typed,
+		"store verify", "replay", "replay --client notification-queue=0 --server blocking-handlers", "replay --format json", "explore --orders 3", "explore --format json --orders 3",
+		"show --filter " + typed, "show " + typed, "show --from " + typed, "show --format " + typed, typed, "show --filter \"FORGED\"", "show --format sequence", "export --format mermaid", "export --format text", "export --format har", "export --format otlp", "show --pairs --color always --filter kind:messages", "rm 019b" + typed,
+		"buffer " + path, "diff " + path + " ../../fixtures/seed.jsonl", "diff --format json " + path + " ../../fixtures/seed.jsonl", "redact --scan " + path, "serve " + path, "drive " + path, "drive " + path + " -- go version", "import " + path + typed, "show " + path + typed, "tail --pairs " + typed,
 	} {
 		args := strings.Split(line, " ")
 		out, errs := runLine(t, args...)
@@ -142,7 +142,7 @@ func TestHostileFileName(t *testing.T) {
 		if err := os.WriteFile(path, content, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		for _, command := range []string{"show", "check", "store verify", "capacity", "diff", "replay", "redact", "import"} {
+		for _, command := range []string{"show", "check", "store verify", "buffer", "diff", "replay", "redact", "import"} {
 			args := append(strings.Fields(command), path)
 			switch command {
 			case "diff":

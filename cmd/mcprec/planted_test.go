@@ -38,7 +38,7 @@ var shapesPlanted = strings.Fields(`AKIA:U16 ASIA:U16 AIza:L35 GOCSPX-:L28 ya29.
 	sntryu_:H64 phx_:L43 HRKU-:L36 fo1_:L43 fm2_:L80 nfp_:L40 vcp_:L56 vercel_blob_rw_:L40 sbp_:H40 sb_secret_:L31 pscale_tkn_:L43
 	pscale_pw_:L43 hvs.:L95 hvb.:L95 pul-:H40 dp.pt.:L43 AGE-SECRET-KEY-1:U58 tskey-auth-:L40 CCIPAT_:L60 squ_:H40 sqp_:H40 sgp_:H40
 	rdme_:H70 LTAI:L20 p8e-:L32 EZAK:L54 pnu_:L36 shippo_live_:H40 CFPAT-:L43 e2b_:H40 bkua_:H40 glsoat-:L20 gloas-:H64 glagent-:L50
-	glimt-:L25 GR1348941:L20 xoxe-1-:L140 access-sandbox-:H8-4 duffel_live_:L43 lin_oauth_:H64 abc8Q~:L34 clojars_-:L0`)
+	glimt-:L25 GR1348941:L20 xoxe-1-:L140 access-sandbox-:H8-4 duffel_live_:L43 lin_oauth_:H64 abc8Q~:L34 clojars_-:DeliveryOrder`)
 
 var namesPlanted = strings.Fields(`password passwd passphrase passcode pwd user_password dbPassword DB_PASSWORD secret client_secret clientSecret
 	CLIENT-SECRET app_secret token access_token accessToken refresh_token refreshToken id_token auth_token authToken bot_token sessionToken

@@ -34,7 +34,7 @@ func newProbe() *cobra.Command {
 		Long:  probeHelp,
 		Example: `  mcprec probe -- npx -y @modelcontextprotocol/server-everything
   mcprec probe --call search --args '{"query":"slow"}' -- node dist/index.js
-  mcprec replay --server serial SESSION          # what the model means for a session`,
+  mcprec replay --server blocking-handlers SESSION          # what the model means for a session`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if own, command := beforeDash(cmd, args); len(own) > 0 || len(command) == 0 {
 				return cli.Usagef("probe: want the server's command behind --: mcprec probe -- COMMAND [ARG]...")

@@ -233,9 +233,9 @@ func newKeep() *cobra.Command {
 	var off bool
 	cmd := &cobra.Command{
 		Use:   "keep SESSION...",
-		Short: "Keep sessions whatever the budget of the store is",
-		Long: `keep marks sessions of the store, so that neither the budget of the store nor mcprec store
-prune removes them, and that the budget does not count them. mcprec rm removes them all
+		Short: "Keep sessions whatever the limit of the store is",
+		Long: `keep marks sessions of the store, so that neither the limit of the store nor mcprec store
+prune removes them, and that the limit does not count them. mcprec rm removes them all
 the same. What is imported is kept in this way, and so is what was recorded with
 --label keep. Each SESSION is an id, the beginning of one, or a label, whose newest session
 it is.`,
@@ -342,7 +342,7 @@ func newStats() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "stats",
 		Short: "Count what is in the store and what it takes on the disk",
-		Long: `stats counts the sessions of the store, in all and by label: events, bytes of frames
+		Long: `stats counts the sessions of the store, in all and by label: events, bytes of messages
 as they passed (recorded), and what they take in the store (stored). It says how much
 of the databases is free, which mcprec store compact gives back, how many spools there
 are: files of live sessions, and of those that ended and are not yet moved; and what the
@@ -366,7 +366,7 @@ type counts struct {
 	Sessions int                 `json:"sessions"`
 	States   map[store.State]int `json:"states"`
 	Events   uint64              `json:"events"`
-	Frames   uint64              `json:"frames"`
+	Frames   uint64              `json:"messages"`
 	Lost     uint64              `json:"lost"`
 	Recorded uint64              `json:"recorded"` // bytes of frames
 	Stored   int64               `json:"stored"`
@@ -379,7 +379,7 @@ type statistics struct {
 	Store string `json:"store"`
 	counts
 	diskStatistics
-	Budget *retention.Memory `json:"budget"` // null: no recorder has set one
+	Budget *retention.Memory `json:"limit"` // null: no recorder has set one
 	Labels map[string]counts `json:"labels"`
 }
 
@@ -477,8 +477,8 @@ func (x *statistics) text(w io.Writer) error {
 		fmt.Fprintf(w, "%-10s %s\n", name, fmt.Sprintf(format, args...))
 	}
 	row("store", "%s", output.Plain(x.Store))
-	row("sessions", "%d: %d closed, %d live, %d crashed", x.Sessions, x.States[store.Ended], x.States[store.Live], x.States[store.Crashed])
-	row("events", "%d, %d of them frames, %d lost", x.Events, x.Frames, x.Lost)
+	row("sessions", "%d: %d closed, %d live, %d cut short", x.Sessions, x.States[store.Ended], x.States[store.Live], x.States[store.Crashed])
+	row("events", "%d, %d of them messages, %d lost", x.Events, x.Frames, x.Lost)
 	if x.Oldest != nil {
 		row("started", "%s to %s", x.Oldest.Local().Format(time.DateTime), x.Newest.Local().Format(time.DateTime))
 	}
@@ -487,7 +487,7 @@ func (x *statistics) text(w io.Writer) error {
 	row("databases", "%d with %s, %s of it free", x.Databases, output.Size(x.DatabaseBytes), output.Size(x.FreeBytes))
 	row("spools", "%d with %s", x.Spools, output.Size(x.SpoolBytes))
 	if x.Budget != nil {
-		row("budget", "%s", x.Budget.Text(x.DatabaseBytes+x.SpoolBytes))
+		row("limit", "%s", x.Budget.Text(x.DatabaseBytes+x.SpoolBytes))
 	}
 	if x.Damaged > 0 {
 		row("damaged", "%d with %s, kept beside", x.Damaged, output.Size(x.DamagedBytes))

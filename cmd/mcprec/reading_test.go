@@ -34,7 +34,7 @@ func TestReading(t *testing.T) {
 	}
 	lines := []string{
 		"check --format json", "why --after 0s", "state --format json", "state --at 40%", "state --at 70% --format json",
-		"replay --client inline --server inline --format json", "replay --client rigid --server rigid --capacity 0",
+		"replay --client answers-inline --server answers-inline --format json", "replay --client single-threaded --server single-threaded --buffer 0",
 	}
 	masked := 0
 	batchBytes := regexp.MustCompile(`"re(?:quest|sponse)_bytes":\d+`) // masked messages of a batch are not as long as they were

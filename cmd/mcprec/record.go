@@ -55,7 +55,7 @@ func newRecord(std cli.Streams) *cobra.Command {
 		Use:   "record [flags] -- COMMAND [ARG]...\n  mcprec record [flags] --target URL",
 		Short: "Run a stdio server, or stand before a remote one, and record its sessions",
 		Long: `record starts the server COMMAND, stands between it and the client on its own
-stdin and stdout, and writes every frame, byte for byte, to the store before it
+stdin and stdout, and writes every message, byte for byte, to the store before it
 passes it on. Put it in front of the server's command in a client's
 configuration, as mcprec wrap does.
 
@@ -95,11 +95,11 @@ kept and what happens when the disk fails or is full.`,
 	f.SetInterspersed(false)
 	f.VarP(&o.label, "label", "l", "a `LABEL` for listings, or NAME=VALUE, by which prune and stats pick;\nmay be given several times")
 	f.StringVarP(&o.rec.Out, "out", "o", "", "write the session to a fixture `FILE` as well, when it has ended;\nif FILE is there, to the next free name FILE-2, FILE-3, …; a FILE\nof this server in which a client asked for nothing but\nserver/discover is replaced: that was its probe")
-	f.StringVar(&o.sync, "sync", o.sync, "how soon frames are on disk after the operating system has them:\na duration, always, or none")
+	f.StringVar(&o.sync, "sync", o.sync, "how soon messages are on disk after the operating system has them:\na duration, always, or none")
 	f.BoolVarP(&o.rec.Verbose, "verbose", "v", false, "say on stderr what was recorded")
 	completeWords(cmd, "sync", "50ms", "always", "none")
 	f.BoolVar(&o.rec.Mask, "mask", false, "keep no secrets: mask them when the session is moved from its spool into\nthe database, by 30 s or at its end; until the end the spool has them")
-	f.StringVar(&o.frame, "max-frame", o.frame, "record at most `SIZE` of a frame, whose event then says that it is cut;\nit passes whole, as it stands in the spool of a live session; 0 records all")
+	f.StringVar(&o.frame, "max-message", o.frame, "record at most `SIZE` of a message, whose event then says that it is cut;\nit passes whole, as it stands in the spool of a live session; 0 records all")
 	f.StringVar(&o.size, "keep-size", o.size, "delete the oldest sessions so that the store takes at most `SIZE`; off\nlets it grow; the default is $MCPREC_KEEP_SIZE where that is set")
 	f.StringVar(&o.age, "keep-age", o.age, "delete sessions that ended longer than `DURATION` ago, as 12h, 7d or 2w; off\nkeeps them; the default is $MCPREC_KEEP_AGE where that is set")
 	completeWords(cmd, "keep-size", "off", "500MB", "2GiB", "10GiB")
@@ -110,9 +110,9 @@ kept and what happens when the disk fails or is full.`,
 	return cmd
 }
 
-const diskHelp = `If the disk does not answer, a frame waits for it for at most 100 ms; if the disk is
+const diskHelp = `If the disk does not answer, a message waits for it for at most 100 ms; if the disk is
 full, it does not wait. The session goes on, and what is to be recorded waits in memory,
-up to 24 MiB, until the disk takes it. If that memory is full, a frame waits for room for
+up to 24 MiB, until the disk takes it. If that memory is full, a message waits for room for
 at most a second, of a disk that is only slow. What finds no room is counted, and the
 recording says where it is missing. If mcprec is killed meanwhile, what waits is lost.
 With --strict nothing passes that is not written: the session ends when the disk fails,
@@ -124,7 +124,7 @@ const targetHelp = `With --target it records a server of Streamable HTTP or HTTP
 --listen, prints the URL that clients are to use instead, and passes everything on to
 URL, and to the paths below it, to those of metadata and logins, and to those that the
 server names; with a URL that ends in / after the host, to every path. Where URL cannot be reached or breaks off, the client's connection is closed too, and
-stderr says why. Each MCP session becomes a recording of its own, which ends a few seconds
+stderr says why. Each MCP session becomes a recording of its own, which sides a few seconds
 after the session, so that it has what comes late; requests without a session id share one
 recording. Headers with credentials pass, and are not recorded. An interrupt ends it.
 
@@ -146,7 +146,7 @@ func runRecord(ctx context.Context, std cli.Streams, o recordOptions, command []
 		}
 	}
 	if options.MaxFrame, err = parseSize(o.frame); err != nil {
-		return cli.Usagef("--max-frame: %v", err)
+		return cli.Usagef("--max-message: %v", err)
 	}
 	if options.Budget, err = o.budget(); err != nil {
 		return err

@@ -212,7 +212,7 @@ func (x *secretScan) session(s *session.Session) {
 	count, err := x.masker.Find(s.Recorded(x.cmd.Context(), 1, store.ReadOptions{}), func(e store.Event, found []mask.Finding) (err error) {
 		for _, f := range found {
 			if x.format == "json" {
-				line := secretJSON{Seq: e.Seq, Kind: e.Kind, Dir: e.Dir.String(), Rule: f.Rule, Path: f.Path, Session: s.ID}
+				line := secretJSON{Seq: e.Seq, Kind: kindShown(e.Kind), Dir: e.Dir.String(), Rule: f.Rule, Path: f.Path, Session: s.ID}
 				if s.Store == nil {
 					line.File = s.Name
 				}
@@ -222,7 +222,7 @@ func (x *secretScan) session(s *session.Session) {
 					titled = true
 					fmt.Fprintln(out, output.Plain(s.Name))
 				}
-				_, err = fmt.Fprintf(out, "%6d %-6s %-7s %-12s %s\n", e.Seq, cmp.Or(e.Dir.String(), "-"), e.Kind, f.Rule, output.PlainName(f.Path))
+				_, err = fmt.Fprintf(out, "%6d %-6s %-7s %-12s %s\n", e.Seq, cmp.Or(e.Dir.String(), "-"), kindShown(e.Kind), f.Rule, output.PlainName(f.Path))
 			}
 			if err != nil {
 				return err
@@ -246,12 +246,20 @@ func (x *secretScan) session(s *session.Session) {
 
 // secretJSON is the stable form of redact --scan --format json.
 type secretJSON struct {
-	Seq  uint64     `json:"seq"`
-	Kind store.Kind `json:"kind"`
-	Dir  string     `json:"dir,omitempty"`
-	Rule string     `json:"rule"`
-	Path string     `json:"path,omitempty"`
+	Seq  uint64 `json:"seq"`
+	Kind string `json:"kind"`
+	Dir  string `json:"dir,omitempty"`
+	Rule string `json:"rule"`
+	Path string `json:"path,omitempty"`
 
 	Session store.SessionID `json:"session,omitempty"`
 	File    string          `json:"file,omitempty"`
+}
+
+// kindShown is the kind of an event as users know it.
+func kindShown(kind store.Kind) string {
+	if kind == store.Frame {
+		return "message"
+	}
+	return string(kind)
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -15,6 +14,7 @@ import (
 	"github.com/mcprec/mcprec/replay/closed"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/phrase"
 )
 
 type replayOptions struct {
@@ -23,21 +23,22 @@ type replayOptions struct {
 	models   modelFlags
 	format   string
 	expect   bool
+	need     bool
 	list     bool // of the known SDKs
 }
 
-const replayHelp = `replay lets both ends of a session play their half of the recording through an
-in-memory transport of the capacity you choose, each under a model of how such
+const replayHelp = `replay lets both sides of a session play their half of the recording through an
+in-memory transport of the buffer you choose, each under a model of how such
 an end works, and says whether the session comes to its end or hangs, who then
-waits for whom, which frame is held by whom, and what would change the verdict.
+waits for whom, which message is held by whom, and what would change the verdict.
 No time passes in it: a hang is proved, for these models.
 
-mcprec help models has the models of an end; --models lists the SDKs that are known by
+mcprec help models has the models of a side; --models lists the SDKs that are known by
 name, as in python-sdk@1.3, with the source of each. A hang begins with a sentence: which
 ends would hang on this session, and whether the recorded ones did.
 
---capacity is in frames: N for both directions, c2s=N,s2c=N, or unbounded; at 0 a
-write ends when the other end reads.
+--buffer is in messages: N for both directions, c2s=N,s2c=N, or unbounded; at 0 a
+write ends when the other side reads.
 
 --expect holds the session to the verdicts that its header states ("expect"),
 instead of one given by the flags above.
@@ -49,7 +50,7 @@ If a request of the client was neither answered nor cancelled when the recording
 UNANSWERED comes before the verdict, with who owes the answer and how long the client
 waited, and the exit code is 1. Open requests of the server alone are a note, and so is a
 request whose answer may be among messages that the log lacks. What the models
-say follows: pass then means that a transport of this capacity is not the reason. If no
+say follows: pass then means that a transport with this buffer is not the reason. If no
 request of the client was answered otherwise, as where HTTP refused each or the server
 died before, it says NOTHING TO REPLAY, and the exit code is 1. A verdict that --expect
 states is of the models alone, and neither line comes with it.
@@ -57,9 +58,9 @@ states is of the models alone, and neither line comes with it.
 --format json prints one object: verdict (pass, hang, or, where the models pass,
 unanswered for an open request, nothing for a session in which none was answered, and
 else hung for a session that hung itself), proved (true for a hang: no order of steps goes
-on from there), category (head-on, swallowed, mutual call, never sent; empty for a pass),
-explanation, summary (of a hang: the sentence that it begins with), capacity
-({"c2s":N,"s2c":N}, N a number or "unbounded"), models ({"client","server"}), frames
+on from there), category (both sides write and neither reads, blocked behind a notification, each waits for the other's answer, never sent; empty for a pass),
+explanation, summary (of a hang: the sentence that it begins with), buffer
+({"c2s":N,"s2c":N}, N a number or "unbounded"), models ({"client","server"}), messages
 ({"c2s","s2c"}: recorded, taken, read), waits (a list of who, waits_for, holds, why, seq),
 cycle (the names of those that wait for each other), assumptions, changes, sequence,
 unanswered (a list of seq, call, owes, waited, cancelled: the event that
@@ -78,11 +79,11 @@ func newReplay() *cobra.Command {
 		Use:     "replay [SESSION]",
 		Short:   "Play both halves of a session through a bounded transport and judge it",
 		Long:    replayHelp + sessionHelp,
-		Example: "  mcprec replay\n  mcprec replay --client python-sdk@1.3 SESSION\n  mcprec replay --capacity 1 --server inline session.jsonl",
+		Example: "  mcprec replay\n  mcprec replay --client python-sdk@1.3 SESSION\n  mcprec replay --buffer 1 --server answers-inline session.jsonl",
 		Args: func(cmd *cobra.Command, args []string) error {
 			own, command := beforeDash(cmd, args)
 			if len(command) > 0 {
-				return cli.Usagef("replay plays both ends itself, and runs no command; %s", insteadOfReplay)
+				return cli.Usagef("replay plays both sides itself, and runs no command; %s", insteadOfReplay)
 			}
 			return atMost(1)(cmd, own)
 		},
@@ -92,12 +93,13 @@ func newReplay() *cobra.Command {
 	o.home.addFlags(cmd)
 	o.heedMaskFlags(cmd)
 	f := cmd.Flags()
-	f.StringVarP(&o.capacity, "capacity", "c", "0", "`N`, c2s=N,s2c=N, or unbounded")
-	o.models.addFlags(cmd, "free", "")
+	f.StringVarP(&o.capacity, "buffer", "c", "0", "`N`, c2s=N,s2c=N, or unbounded")
+	o.models.addFlags(cmd, "independent", "")
 	addChoice(cmd, &o.format, "format", "text or json", "text", "json")
 	f.BoolVar(&o.list, "models", false, "list the SDKs whose models are known, and the source of each")
+	f.BoolVar(&o.need, "need", false, "say the least buffer with which the session does not hang, for each model,\nor for the pair of --client and --server; with --buffer, how much of that is left")
 	f.BoolVar(&o.expect, "expect", false, "hold the session to the verdicts its header states")
-	completeWords(cmd, "capacity", "0", "1", "c2s=", "unbounded")
+	completeWords(cmd, "buffer", "0", "1", "c2s=", "unbounded")
 	return cmd
 }
 
@@ -105,9 +107,12 @@ func runReplay(cmd *cobra.Command, options replayOptions, arg string) (err error
 	if options.list {
 		return listModels(cmd.OutOrStdout())
 	}
+	if options.need {
+		return runNeed(cmd, options, arg)
+	}
 	capacity, err := closed.ParseCapacity(options.capacity)
 	if err != nil {
-		return cli.Usagef("--capacity: %v", err)
+		return cli.Usagef("--buffer: %v", err)
 	}
 	ends, err := options.models.parse()
 	if err != nil {
@@ -123,7 +128,7 @@ func runReplay(cmd *cobra.Command, options replayOptions, arg string) (err error
 		return err
 	}
 	if in, ok := cmd.InOrStdin().(*os.File); ok && arg != "-" && bytes.Contains(cli.Peek(in), []byte(`"jsonrpc"`)) {
-		return cli.Usagef("replay plays both ends itself, and a client speaks on its standard input; %s", insteadOfReplay)
+		return cli.Usagef("replay plays both sides itself, and a client speaks on its standard input; %s", insteadOfReplay)
 	}
 	if !options.expect {
 		told, err := report.Judge(cmd.Context(), s, arg, recording, fold, closed.Setup{Capacity: capacity, Client: ends.Client, Server: ends.Server})
@@ -137,7 +142,7 @@ func runReplay(cmd *cobra.Command, options replayOptions, arg string) (err error
 		return fmt.Errorf("%s: %w", s.Name, err)
 	}
 	if len(expectations) == 0 {
-		return cli.Usagef(`%s: no "expect" in its header; add one to the first line, as in "expect":"pass; hang swallowed client=python-sdk@1.3"`, s.Name)
+		return cli.Usagef(`%s: no "expect" in its header; add one to the first line, as in "expect":"pass; hang blocked behind a notification client=python-sdk@1.3"`, s.Name)
 	}
 	for _, x := range expectations {
 		word := "ok  "
@@ -158,7 +163,7 @@ func runReplay(cmd *cobra.Command, options replayOptions, arg string) (err error
 // listModels prints the SDKs that --client and --server know by name.
 func listModels(w io.Writer) error {
 	for _, p := range closed.Presets() {
-		end := "both ends"
+		end := "both sides"
 		if p.End != 0 {
 			end = p.End.Sender()
 		}
@@ -175,148 +180,88 @@ func listModels(w io.Writer) error {
 	return nil
 }
 
-type capacityOptions struct {
-	home
-	format   string
-	models   modelFlags
-	capacity string
-}
-
-const capacityHelp = `capacity says, from a recording alone, how much room a transport must have for the
-session not to hang: the least number of frames it must hold each way, by how the two
-ends work. A session that hangs with little room has a hang in it that buffers hide.
-
-For each model (see mcprec help models) it prints the least capacity for both
-directions; the frontier, which are the least pairs where one direction has less; and
-the hang at one less. serial, and inbox:Q with too small a queue, may be safe at no
-capacity: there an end waits for itself. The notification debt of an end is the
-least inner queue that it needs if nobody drains that during a call, whatever the
-transport holds: the least Q with which mcprec replay passes for inbox:Q.
-
-What is said was played, and is exact for the recorded order. In an inline end the
-answers and the other frames compete for one writer: for such there is also a bound,
-which is safe in any order of these and may be more than is needed.
-
---client and --server ask about one pair of models. --capacity says how much room there
-is: the slack is then what is left over in the tighter direction, and below 0 the session
-can hang, which is exit code 1. So is NOTHING TO REPLAY: a session in which no request was sent.
-
---format json prints one object a line: session, needs (a list of models, safe, least,
-frontier, partial, bound, witness (capacity, category, explanation, events), slack), debt
-({"client","server"}), warnings, nothing (why no need is told). A capacity is a number or
-"unbounded".
-
-`
-
-func newCapacity() *cobra.Command {
-	var o capacityOptions
-	cmd := &cobra.Command{
-		Use:   "capacity [SESSION]...",
-		Short: "Say how much room a transport must have for a session not to hang",
-		Long:  capacityHelp + sessionHelp,
-		Example: `  mcprec capacity
-  mcprec capacity --client python-sdk@1.3 --server go-sdk SESSION
-  mcprec capacity --capacity c2s=1,s2c=0 testdata/*.jsonl`,
-		ValidArgsFunction: completeSessions,
-		RunE:              func(cmd *cobra.Command, args []string) error { return runCapacity(cmd, o, args) },
+// runNeed says how much buffer a session needs: of the pair of models that was asked for, or of
+// every model at both sides.
+func runNeed(cmd *cobra.Command, options replayOptions, arg string) error {
+	flags := cmd.Flags()
+	pair, err := options.models.parse()
+	if err != nil {
+		return err
 	}
-	o.home.addFlags(cmd)
-	o.heedMaskFlags(cmd)
-	f := cmd.Flags()
-	addChoice(cmd, &o.format, "format", "text or json", "text", "json")
-	o.models.addFlags(cmd, "", ": only this pair (the OTHER is free)")
-	f.StringVarP(&o.capacity, "capacity", "c", "", "the transport's: `N`, c2s=N,s2c=N, or unbounded")
-	completeWords(cmd, "capacity", "0", "1", "c2s=", "unbounded")
-	return cmd
-}
-
-func runCapacity(cmd *cobra.Command, options capacityOptions, args []string) (err error) {
-	var pairs []closed.Models
-	asked := options.models != modelFlags{}
-	if asked {
-		pair, err := options.models.parse()
-		if err != nil {
-			return err
-		}
-		pairs = append(pairs, pair)
-	} else {
-		for _, m := range []closed.Model{closed.Free, closed.Rigid, closed.Inline, closed.Serial} {
+	isAsked := flags.Changed("client") || flags.Changed("server")
+	pairs := []closed.Models{pair}
+	if !isAsked {
+		pairs = nil
+		for _, m := range []closed.Model{closed.Independent, closed.SingleThreaded, closed.AnswersInline, closed.BlockingHandlers} {
 			pairs = append(pairs, closed.Models{Client: m, Server: m})
 		}
 	}
-	var room *closed.Capacity
-	if options.capacity != "" {
+	var buffer *closed.Capacity
+	if flags.Changed("buffer") {
 		c, err := closed.ParseCapacity(options.capacity)
 		if err != nil {
-			return cli.Usagef("--capacity: %v", err)
+			return cli.Usagef("--buffer: %v", err)
 		}
-		room = &c
+		buffer = &c
 	}
-	if len(args) == 0 {
-		args = []string{""}
+	answer, err := needsOf(cmd, options.home, arg, pairs, buffer)
+	if err != nil {
+		return err
 	}
-	out := output.Document{Passed: true}
-	for _, arg := range args {
-		var answer needsLine
-		answer, err = needsOf(cmd, options, arg, pairs, room)
-		if err != nil {
-			break
-		}
-		out.Sections = append(out.Sections, output.Section{Value: answer, Text: answer.text})
-		if answer.Nothing != "" {
-			out.Passed = false
-		}
-		for _, n := range answer.Needs { // a model that hangs at any capacity counts if it was asked for
-			if room != nil && (n.Safe && n.slack < 0 || !n.Safe && asked) {
-				out.Passed = false
-			}
+	passed := answer.Nothing == ""
+	for _, n := range answer.Needs { // a model that hangs with any buffer counts if it was asked for
+		if buffer != nil && (n.Safe && n.left < 0 || !n.Safe && isAsked) {
+			passed = false
 		}
 	}
-	out.Passed = out.Passed || err != nil // which has an exit code of its own
-	return errors.Join(err, printDocument(cmd, options.format, out))
+	return printDocument(cmd, options.format, output.Document{
+		Sections: []output.Section{{Value: answer, Text: answer.text}}, Passed: passed,
+	})
 }
 
-// needsLine is the stable form of capacity --format json.
+// needsLine is the stable form of replay --need --format json.
 type needsLine struct {
 	Session string      `json:"session"`
 	Needs   []needShown `json:"needs"`
-	Debt    struct {
+	// PileUp is how many notifications come during a call, before its answer.
+	PileUp struct {
 		Client int `json:"client"`
 		Server int `json:"server"`
-	} `json:"debt"`
+	} `json:"pile_up"`
 	Warnings []string `json:"warnings"`
-	Nothing  string   `json:"nothing,omitempty"` // why no need is told
+	Nothing  string   `json:"nothing,omitempty"` // why no need is reported
 }
 
+// needShown is what a pair of models needs, and how much of a buffer it leaves.
 type needShown struct {
 	closed.Need
-	Slack any `json:"slack,omitempty"` // a number, or "unbounded"
-	slack closed.Room
+	Left any `json:"left,omitempty"` // messages, less than 0 if it is short, or "unbounded"
+	left closed.Room
 }
 
-func needsOf(cmd *cobra.Command, o capacityOptions, arg string, pairs []closed.Models, room *closed.Capacity) (line needsLine, err error) {
-	s, err := openSession(cmd, o.home, arg)
+func needsOf(cmd *cobra.Command, place home, arg string, pairs []closed.Models, buffer *closed.Capacity) (line needsLine, err error) {
+	s, err := openSession(cmd, place, arg)
 	if err != nil {
 		return line, err
 	}
 	defer closeInto(&err, s)
 	r, err := closed.Load(s.Events(cmd.Context(), 1, store.ReadOptions{}))
 	if err != nil {
-		return line, fmt.Errorf("capacity of %s: %w", s.Name, err)
+		return line, fmt.Errorf("need of %s: %w", s.Name, err)
 	}
 	line = needsLine{Session: s.Name, Warnings: r.Warnings()}
 	if line.Nothing = r.WhyNothing(); line.Nothing != "" {
 		line.Needs = []needShown{}
 		return line, nil
 	}
-	line.Debt.Client, line.Debt.Server = r.Debt(transport.ClientToServer), r.Debt(transport.ServerToClient)
+	line.PileUp.Client, line.PileUp.Server = r.Debt(transport.ClientToServer), r.Debt(transport.ServerToClient)
 	for _, pair := range pairs {
 		n := needShown{Need: r.Need(pair.Client, pair.Server)}
-		if room != nil && n.Safe {
-			n.slack, _ = n.Need.Slack(*room)
-			n.Slack = int(n.slack)
-			if n.slack >= closed.Boundless {
-				n.Slack = "unbounded"
+		if buffer != nil && n.Safe {
+			n.left, _ = n.Need.Slack(*buffer)
+			n.Left = int(n.left)
+			if n.left >= closed.Boundless {
+				n.Left = "unbounded"
 			}
 		}
 		line.Needs = append(line.Needs, n)
@@ -335,21 +280,32 @@ func (l needsLine) text(w io.Writer) error {
 		if n.Models.Client != n.Models.Server {
 			pair = fmt.Sprintf("%v, %v", n.Models.Client, n.Models.Server)
 		}
-		fmt.Fprintf(w, "  %-11s %s", pair, n.Need)
-		if n.Slack != nil {
-			fmt.Fprintf(w, "; slack %v (room left over in the tighter direction)", n.Slack)
-		}
-		fmt.Fprintln(w)
+		fmt.Fprintf(w, "  %-18s %s%s\n", pair, n.Need, n.leftOver())
 		if n.Bound != nil && *n.Bound > n.Least {
-			fmt.Fprintf(w, "              in any order of answers and other frames %v is enough one way (a bound)\n", *n.Bound)
+			fmt.Fprintf(w, "                     in any order of answers and other messages %v is enough one way (a bound)\n", *n.Bound)
 		}
 		if n.Witness != nil {
-			fmt.Fprintf(w, "              at capacity %v it hangs: %s\n", n.Witness.Capacity, n.Witness.Explanation)
+			fmt.Fprintf(w, "                     with buffer %v it hangs: %s\n", n.Witness.Capacity, n.Witness.Explanation)
 		}
 	}
-	_, err := fmt.Fprintf(w, "  debt        an inner queue of %d in the client, of %d in the server (notification debt: those that wait during a call), at any capacity\n", l.Debt.Client, l.Debt.Server)
+	_, err := fmt.Fprintf(w, "  before the answer to a call, %s pile up in the client and %d in the server, with any buffer\n",
+		phrase.Plural(l.PileUp.Client, "notification"), l.PileUp.Server)
 	for _, warning := range l.Warnings {
 		fmt.Fprintf(w, "  warning: %s\n", warning)
 	}
 	return err
+}
+
+// leftOver says how much of the buffer is left, or how much it is short.
+func (n needShown) leftOver() string {
+	switch left, isNumber := n.Left.(int); {
+	case n.Left == nil || !isNumber:
+		return ""
+	case left < 0:
+		return fmt.Sprintf("; %d short", -left)
+	case left == 0:
+		return "; just enough"
+	default:
+		return fmt.Sprintf("; %d more than it needs", left)
+	}
 }

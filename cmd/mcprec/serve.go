@@ -311,7 +311,7 @@ func (s *service) told(verdicts []match.StepVerdict) (told []match.StepVerdict) 
 
 // keep adds events to the recording and to its file.
 func (s *service) keep(added []store.Event, extend func(recorded, added []store.Event) []store.Event) error {
-	fmt.Fprintf(output.NewWriter(s.errs), "mcprec: %s: %s added\n", s.recorded.Name, phrase.Plural(len(added), "frame"))
+	fmt.Fprintf(output.NewWriter(s.errs), "mcprec: %s: %s added\n", s.recorded.Name, phrase.Plural(len(added), "message"))
 	for i := range added {
 		added[i] = s.recorded.Masker.Event(added[i])
 	}

@@ -39,7 +39,7 @@ fate. The actions are
   duplicate       send it twice
   reorder [D]     let the next message go first; if none comes within D (1s), send it alone
   late-progress   send the progress of the call behind its answer
-  half-frame      send half of the message, and cut the connection; with silent behind it
+  half-message      send half of the message, and cut the connection; with silent behind it
                   leave the connection open, and send nothing more
   disconnect      cut the connection in place of the message
   silent          send nothing any more

@@ -51,7 +51,7 @@ mcprec export --format mermaid writes one for documents.
 
 --format json prints one object a line: seq, at (a Go duration), kind, dir,
 stream, bytes, unterminated, text, messages (a list of kind, method, target, id,
-token, error, text, request, latency; with --pairs response), with --body also frame. It
+token, error, text, request, latency; with --pairs response), with --body also message. It
 leaves no events out. For the exact bytes see mcprec export --secrets.
 
 ` + sessionHelp,

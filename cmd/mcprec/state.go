@@ -34,15 +34,15 @@ func newState() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "state [SESSION]",
 		Short: "Say how a session stood at one of its events, or what changed between two",
-		Long: `state folds a session up to a point and says how it stood then: the revision, both ends
+		Long: `state folds a session up to a point and says how it stood then: the revision, both sides
 and what they can do, calls without an answer with their progress and how long they
-have waited, subscriptions, tasks and their status, frames that nothing shows to be
+have waited, subscriptions, tasks and their status, messages that nothing shows to be
 taken, open HTTP exchanges, what had ended. At the end of a live session it tells of
 lines whose ends have not come as well. A point is the number of an event as
 mcprec show numbers them, a time since the start (12.3s: the last event until then),
 or a share of the session's time (50%).
 
-A frame is in a queue until a delivered event, an answer or other evidence shows that
+A message is in a queue until a delivered event, an answer or other evidence shows that
 its receiver took it. A tap notes a delivery only when a write had blocked, so on stdio
 that is what may be queued.
 
@@ -53,9 +53,9 @@ that is what may be queued.
 of a live session that of the question: until then its calls have waited; then revision, client and server (name, version, capabilities), log_level, calls
 (request, dir, id, method, target, stream, waited, token, reports, progress, total,
 message, cancelled, cut, lost), subscriptions (uri, listen, filter, since, pending,
-notified), tasks (id, by, status, message, since, told), queues (dir, stream, frames,
+notified), tasks (id, by, status, message, since, told), queues (dir, stream, messages,
 first, last, delivered, blocked), streams (stream, method, path, status, since, c2s,
-s2c), of a live session lines (pipe, bytes, since, open), ended, frames, failures, lost.
+s2c), of a live session lines (pipe, bytes, since, open), ended, messages, failures, lost.
 With --diff: from, to (seq, at), and changes (topic, before, after).
 
 ` + sessionHelp,

@@ -93,7 +93,7 @@ mcprec store repair saves what a damaged store still holds.`,
 }
 
 // unclosed says why a log has no end, and what follows.
-const unclosed = "the recording stops here, because its recorder died or it was cut: it may lack its last frames"
+const unclosed = "the recording stops here, because its recorder died or it was cut: it may lack its last messages"
 
 // verification counts what was checked, and prints what is wrong.
 type verification struct {
@@ -172,7 +172,7 @@ func (v *verification) log(name string, events iter.Seq2[store.Event, error], st
 		case store.Lost:
 			info, _ := store.DecodePayload[store.LostInfo](e)
 			fmt.Fprintf(v.cmd.OutOrStdout(), "%s: event %d: %s and %s were not recorded: %s\n", name, e.Seq,
-				phrase.Plural(info.Frames, "frame"), phrase.Plural(info.Bytes, "byte"), output.Plain(d.Text(info.Reason)))
+				phrase.Plural(info.Frames, "message"), phrase.Plural(info.Bytes, "byte"), output.Plain(d.Text(info.Reason)))
 		case store.Note:
 			if info, err := store.DecodePayload[store.NoteInfo](e); err == nil && info.Doubtful > 0 {
 				fmt.Fprintf(v.cmd.OutOrStdout(), "%s: event %d: %s\n", name, e.Seq, output.Plain(d.Text(info.Text)))
@@ -271,7 +271,7 @@ func sayRepaired(cmd *cobra.Command, repaired store.Repaired) {
 	}
 	switch {
 	case repaired.Unknown:
-		say("  how many sessions it held can be told no more")
+		say("  how many sessions it held is not known any more")
 	case repaired.Gone == 1:
 		say("  lost with all its events: session %s", repaired.GoneID)
 	case repaired.Gone > 1:

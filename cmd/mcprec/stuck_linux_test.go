@@ -261,14 +261,14 @@ func TestKilledWhileStuck(t *testing.T) {
 		t.Errorf("%d responses are recorded", got)
 	}
 	said, err := exec.Command("mcprec", "show", "--store", home).CombinedOutput()
-	if err != nil || !strings.Contains(string(said), "it may lack its last frames") {
+	if err != nil || !strings.Contains(string(said), "it may lack its last messages") {
 		t.Errorf("show: %v: %s", err, said)
 	}
 	for _, args := range [][]string{{"store", "verify"}, {"list", "--format", "json"}} {
 		said := mcprec(t, append(args, "--store", home)...)
-		if !strings.Contains(said, "it may lack its last frames") && !strings.Contains(said, `"state":"crashed"`) {
+		if !strings.Contains(said, "it may lack its last messages") && !strings.Contains(said, `"state":"cut short"`) {
 			t.Errorf("%s: %s", args, said)
 		}
 	}
-	storetest.Tell(t, "kill -9 while frames wait in memory for a stuck disk", 1, "an unbroken beginning, never said to be all")
+	storetest.Tell(t, "kill -9 while messages wait in memory for a stuck disk", 1, "an unbroken beginning, never said to be all")
 }

@@ -85,7 +85,7 @@ func TestRecordOnTerminal(t *testing.T) {
 	if _, err := p.keyboard.Write([]byte{4}); err != nil {
 		t.Fatal(err)
 	}
-	if rest := p.wait(); !regexp.MustCompile(`(?m)^mcprec: recorded session ` + anID + `: 2 frames, \d+ bytes$`).MatchString(rest) {
+	if rest := p.wait(); !regexp.MustCompile(`(?m)^mcprec: recorded session ` + anID + `: 2 messages, \d+ bytes$`).MatchString(rest) {
 		t.Errorf("the terminal shows %q", rest)
 	}
 }
@@ -118,7 +118,7 @@ func TestListenOnTerminal(t *testing.T) {
 		t.Errorf("%v\n%s", err, out)
 	}
 	record.expect(`mcprec: session ` + anID + ` begins`)
-	if rest := record.interrupt(); !regexp.MustCompile(`^mcprec: recorded session ` + anID + `: \d+ frames, \d+ bytes\n$`).MatchString(rest) {
+	if rest := record.interrupt(); !regexp.MustCompile(`^mcprec: recorded session ` + anID + `: \d+ messages, \d+ bytes\n$`).MatchString(rest) {
 		t.Errorf("the terminal of record shows %q", rest)
 	}
 	serve.expect(`mcprec: session 1 begins`)

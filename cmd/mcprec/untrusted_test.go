@@ -11,7 +11,7 @@ import (
 // untrusted are commands that read a recording F of somebody else.
 var untrusted = []string{
 	"import F", "list", "show", "show F", "show --format sequence F", "tail", "check F", "check --schema F", "state F", "bisect --expr failures>0 F", "diff F F",
-	"capacity F", "replay F", "explore --schedules 2 F", "export F", "export --format har F", "export --format otlp F", "export --format mermaid F", "redact --scan F", "store verify",
+	"replay --need F", "replay F", "explore --orders 2 F", "export F", "export --format har F", "export --format otlp F", "export --format mermaid F", "redact --scan F", "store verify",
 	"serve F", "serve --mode new_episodes F", "serve --mode all F", "drive F", "drive F --", "drive --update F", "record F", "__complete show ",
 }
 

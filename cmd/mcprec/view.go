@@ -40,7 +40,7 @@ func newView() *cobra.Command {
 		Short: "See a session in a browser: its order, its state, its replays, two of them side by side",
 		Long:  viewHelp + sessionHelp,
 		Example: `  mcprec view
-  mcprec view --client inbox:0 fixtures/seed.jsonl
+  mcprec view --client notification-queue=0 fixtures/seed.jsonl
   mcprec view before.jsonl after.jsonl
   mcprec view -o session.html SESSION
   mcprec view --dir --open`,
@@ -53,15 +53,15 @@ func newView() *cobra.Command {
 	o.filterFlag.addFlags(cmd)
 	o.models.addFlags(cmd, "", " in the replay that the page opens with")
 	f := cmd.Flags()
-	f.StringVarP(&o.capacity, "capacity", "c", "", "the capacity of that replay: `N`, c2s=N,s2c=N, or unbounded")
-	f.StringVar(&o.token, "token", "", "show the schedule of a `TOKEN` of mcprec explore, of these models")
+	f.StringVarP(&o.capacity, "buffer", "c", "", "the buffer of that replay: `N`, c2s=N,s2c=N, or unbounded")
+	f.StringVar(&o.token, "token", "", "show the order of a `TOKEN` of mcprec explore, of these models")
 	f.Uint64Var(&o.at, "at", 0, "open the page at event `SEQ`")
 	f.StringVar(&o.listen, "listen", "127.0.0.1:0", "listen at this `ADDRESS` of this machine; port 0 takes a free one")
 	f.BoolVar(&o.open, "open", false, "open the page in the browser")
 	f.BoolVar(&o.dir, "dir", false, "list the sessions of the store, each of which opens")
 	addOutFlags(cmd, &o.out, "", "write the page as this one `FILE`, and serve nothing")
 	f.Lookup("force").Usage += ", and write\nalso a session that is large"
-	completeWords(cmd, "capacity", "0", "1", "c2s=", "unbounded")
+	completeWords(cmd, "buffer", "0", "1", "c2s=", "unbounded")
 	return cmd
 }
 
@@ -150,7 +150,7 @@ func (o viewOptions) hash() (string, error) {
 	}
 	if o.capacity != "" {
 		if _, err := closed.ParseCapacity(o.capacity); err != nil {
-			return "", cli.Usagef("--capacity: %v", err)
+			return "", cli.Usagef("--buffer: %v", err)
 		}
 	}
 	if o.token != "" {
@@ -166,7 +166,7 @@ func (o viewOptions) hash() (string, error) {
 		values.Set("server", o.models.server)
 	}
 	if o.capacity != "" {
-		values.Set("capacity", o.capacity)
+		values.Set("buffer", o.capacity)
 	}
 	if len(values) > 0 {
 		values.Set("view", "replay")

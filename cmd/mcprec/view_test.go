@@ -38,7 +38,7 @@ func TestViewOpen(t *testing.T) {
 		args []string
 	}{
 		{false, []string{seed}},
-		{false, []string{"--at", "5", "--client", "inbox:0", seed}},
+		{false, []string{"--at", "5", "--client", "notification-queue=0", seed}},
 		{false, []string{seed, seed}},
 		{true, []string{"--dir", "--store", t.TempDir()}},
 	} {

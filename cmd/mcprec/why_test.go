@@ -536,7 +536,7 @@ func hangCommand(ts *testscript.TestScript, neg bool, args []string) {
 			select {
 			case <-done:
 			case <-time.After(2 * patience):
-				ts.Fatalf("%s: an end of the play does not come to its last line", end)
+				ts.Fatalf("%s: a side of the play does not come to its last line", end)
 			}
 		}
 		if err := s.await(s.lines); err != nil {

@@ -32,7 +32,7 @@ func TestProbe(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	if report.Word() != "free" {
+	if report.Word() != "independent" {
 		t.Errorf("the client is %q", report.Word())
 	}
 }
@@ -51,7 +51,7 @@ func TestProbeServer(t *testing.T) {
 		})
 		_ = server.Run(t.Context(), gosdk.Transport(conn))
 	})
-	if report.Word() != "free" {
+	if report.Word() != "independent" {
 		t.Errorf("the server is %q", report.Word())
 	}
 }

@@ -44,6 +44,6 @@ func TestDeadline(t *testing.T) {
 		r.Op("close", func(context.Context) error { return session.Close() }).AfterAll()
 	}})
 	if r.Coverage.Fired == 0 {
-		t.Error("the deadline passed in no schedule while a frame waited")
+		t.Error("the deadline passed in no order while a message waited")
 	}
 }

@@ -39,7 +39,7 @@ func TestProbe(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	if report.Word() != "free" {
+	if report.Word() != "independent" {
 		t.Errorf("the client is %s", report.Word())
 	}
 }

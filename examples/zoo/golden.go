@@ -44,10 +44,10 @@ func golden(t *testing.T, version string, r explore.Report) {
 
 // changing matches what depends on the schedule that was found first, on the lines of the
 // tests, and on what the compiler inlines, after which it names a function without a name.
-var changing = regexp.MustCompile(`step [0-9]+|\.(\w+\.)*func[0-9]+(\.[0-9]+)*|, level L[01], capacity .*|\ntoken .*|the token mcprec\S+|(_test\.go):[0-9]+|\n  this very order: .*`)
+var changing = regexp.MustCompile(`step [0-9]+|\.(\w+\.)*func[0-9]+(\.[0-9]+)*|, (delivery order only|sending order too), buffer .*|\ntoken .*|the token mcprec\S+|(_test\.go):[0-9]+|\n  this very order: .*`)
 
 // otherParts begin the paragraphs of a report that are not about the cause.
-var otherParts = []string{"the order that it takes", "capacities:", "the run:", "the session shrinks", "stacks:", "leak:", "level L"}
+var otherParts = []string{"the order that it takes", "buffers:", "the run:", "the session shrinks", "stacks:", "leak:", "delivery order only:", "sending order too:"}
 
 // cause returns the verdict and the paragraphs of a report that say what is the matter.
 func cause(r explore.Report) string {

@@ -17,8 +17,8 @@ type Row struct {
 	Bug       string `json:"bug"`
 	Module    string `json:"module"` // and its version, as go-sdk@v1.8.0
 	Verdict   string `json:"verdict"`
-	Schedules string `json:"schedules,omitempty"` // it took to find the failure; "" where none was explored
-	Measured  string `json:"measured,omitempty"`  // with MCPREC_NIGHT=1: schedules that other seeds took
+	Schedules string `json:"orders,omitempty"`   // it took to find the failure; "" where none was explored
+	Measured  string `json:"measured,omitempty"` // with MCPREC_NIGHT=1: schedules that other seeds took
 	Wanted    string `json:"wanted"`
 	Failed    bool   `json:"failed,omitempty"` // the case's test
 }
@@ -29,7 +29,7 @@ func (r Row) Add(t *testing.T) {
 	t.Helper()
 	path := os.Getenv(RowsVariable)
 	if path == "" {
-		t.Logf("%s at %s: %s, wanted %s; schedules: %s", r.Bug, r.Module, r.Verdict, r.Wanted, r.Schedules)
+		t.Logf("%s at %s: %s, wanted %s; orders: %s", r.Bug, r.Module, r.Verdict, r.Wanted, r.Schedules)
 		return
 	}
 	if err := r.appendTo(path); err != nil {

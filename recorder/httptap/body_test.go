@@ -66,7 +66,7 @@ func told(events []streamable.StreamEvent, rest string) string {
 
 func TestScanEvents(t *testing.T) {
 	for _, c := range []struct{ name, stream, want string }{
-		{"plain", "event: message\ndata: {}\n\nevent: message\ndata: []\n\n", "\"{}\"\n\"[]\"\n"},
+		{"default", "event: message\ndata: {}\n\nevent: message\ndata: []\n\n", "\"{}\"\n\"[]\"\n"},
 		{"no type", "data: {}\n\n", "\"{}\" [\"data: \"]\n"},
 		{"no blank after the colon", "data:{}\n\n", "\"{}\" [\"data:\"]\n"},
 		{"priming", "id: 7\nretry: 5\ndata: \n\n", "\"\" [\"id: 7\" \"retry: 5\" \"data: \"] event \"\" id \"7\" retry \"5\"\n"},

@@ -25,7 +25,7 @@ func (failing) FlushError() error         { return errPlanted }
 func (failing) Read([]byte) (int, error)  { return 0, errPlanted }
 
 // What is wrapped in order to record it fails as it does without that: each error comes
-// through, and none is swallowed.
+// through, and none is blocked behind a notification.
 func TestErrorsPass(t *testing.T) {
 	tap := New(Options{Open: opening(t, &storetest.Log{})})
 	defer tap.Close()

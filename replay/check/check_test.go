@@ -209,7 +209,7 @@ const (
 	call   = `> {"id":1,"method":"tools/call","params":{"name":"count"}}`
 	answer = `< {"id":1,"result":{}}`
 	bye    = `eof/c2s {"by":"sender"}`
-	closed = `closed {"frames":2}`
+	closed = `closed {"messages":2}`
 )
 
 // TestWhoHasIt: of a call without an answer it is said who had it.
@@ -569,8 +569,8 @@ func TestEnding(t *testing.T) {
 		"it did not start":                  {[]string{`stderr no such file`, fails, out, closed}, "E13 error", "the server ended with exit status 1 and had sent nothing"},
 		"and its client had no input":       {[]string{bye, fails, out, closed}, "E13 error", ""},
 		"and it was asked":                  {[]string{init, fails, out, bye, closed}, "E1 error E13 error", ""},
-		"no frame":                          {[]string{bye, `exit {"code":0}`, closed}, "E13 warning", "there is no frame in the recording"},
-		"no frame, and still live":          {nil, "", ""},
+		"no message":                        {[]string{bye, `exit {"code":0}`, closed}, "E13 warning", "there is no message in the recording"},
+		"no message, and still live":        {nil, "", ""},
 		"nothing asked":                     {[]string{`> {"method":"notifications/x"}`, bye, closed}, "E16 note E13 warning", "the client asked for nothing"},
 		"nothing answered":                  {[]string{init, bye, closed}, "E2 note E13 warning", "1 request of the client, and no answer"},
 		"nothing answered, asked to end":    {[]string{init, `exit {"code":-1,"signal":"terminated"}`, closed}, "E2 note E13 warning", ""},

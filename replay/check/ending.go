@@ -225,7 +225,7 @@ func (o *outcome) judge(r *reporter, frames, end uint64) {
 	requests := phrase.Plural(o.asked, "request")
 	switch {
 	case frames == 0:
-		r.report(d, transport.ClientToServer, "", at, "nothing was said: there is no frame in the recording")
+		r.report(d, transport.ClientToServer, "", at, "nothing was said: there is no message in the recording")
 	case o.asked == 0 && !o.listens:
 		r.report(d, transport.ClientToServer, "", at, "the client asked for nothing")
 	case o.asked == 0:

@@ -144,7 +144,7 @@ func (f *Fold) onFrame(step timeline.Step) error {
 	fromClient := step.Dir == transport.ClientToServer
 	switch {
 	case !fromClient && step.Dir != transport.ServerToClient:
-		return fmt.Errorf("frame event %d: no direction", step.Seq)
+		return fmt.Errorf("event %d: no direction", step.Seq)
 	case step.Cut > 0:
 		f.onCutFrame(step)
 		return nil
@@ -157,19 +157,19 @@ func (f *Fold) onFrame(step timeline.Step) error {
 	f.frames++
 	f.last[step.Dir] = f.now
 	if end := f.ending.closed[step.Dir].seq; end != 0 && step.Stream == 0 {
-		f.report(nothingAfter, step.Dir, "", []uint64{step.Seq, end}, "the %s sent a frame after the end of its stream (#%d)", step.Dir.Sender(), end)
+		f.report(nothingAfter, step.Dir, "", []uint64{step.Seq, end}, "the %s sent a message after the end of its stream (#%d)", step.Dir.Sender(), end)
 	}
 	x := f.exchanges.get(step.Stream)
 	x.lanes[step.Dir].sent = step.Seq
 	switch {
 	case step.Stream == 0:
 	case !fromClient:
-		f.exchanges.onResponsePart(step, "a frame")
+		f.exchanges.onResponsePart(step, "a message")
 		if x.spoken == 0 {
 			x.spoken = step.Seq
 		}
 	case x.spoken != 0 && x.ended == 0 && !x.refused():
-		f.report(requestFirst, transport.ServerToClient, "", []uint64{step.Seq, x.spoken}, "the body of the request of exchange %d stands behind a frame of its response (#%d)", step.Stream, x.spoken)
+		f.report(requestFirst, transport.ServerToClient, "", []uint64{step.Seq, x.spoken}, "the body of the request of exchange %d stands behind a message of its response (#%d)", step.Stream, x.spoken)
 	}
 	isForm := f.onForm(step) && !step.Noise // the messages are there all the same
 	f.inFlight.onFrame(step)
@@ -371,7 +371,7 @@ func (f *Fold) onCutFrame(step timeline.Step) {
 	f.frames++
 	f.last[index(step.Dir)] = f.now
 	if step.Stream != 0 {
-		f.onLost(step, store.LostInfo{Frames: 1, Bytes: step.Cut, Reason: "it is longer than was to be recorded of a frame"})
+		f.onLost(step, store.LostInfo{Frames: 1, Bytes: step.Cut, Reason: "it is longer than was to be recorded of a message"})
 	} else if f.gap == 0 { // the next event, lost, reports the gap
 		f.gap = step.Seq
 	}
@@ -448,7 +448,7 @@ func (f *Fold) CloseContext(ctx context.Context, live why.Live) (Summary, error)
 // Summary sums up a session.
 type Summary struct {
 	Events   uint64        `json:"events"`
-	Frames   uint64        `json:"frames"`
+	Frames   uint64        `json:"messages"`
 	Took     time.Duration `json:"took_ns"`
 	Revision string        `json:"revision"` // the last settled; "": exchanges without a session
 	Errors   int           `json:"errors"`

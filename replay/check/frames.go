@@ -70,7 +70,7 @@ func (f *Fold) onPartEnd(dir transport.Direction, seq uint64, end store.EOFInfo)
 		judgeEncoding(f.reporter, part, false)
 		return
 	}
-	f.report(unanswered, dir.Reverse(), "", []uint64{part.Seq, seq}, "the %s stopped reading in the middle of a frame of the %s, of which %d bytes had come and %d were passed on: %s",
+	f.report(unanswered, dir.Reverse(), "", []uint64{part.Seq, seq}, "the %s stopped reading in the middle of a message of the %s, of which %d bytes had come and %d were passed on: %s",
 		dir.Receiver(), dir.Sender(), part.Size(), int64(part.Size())-unpassed, excerpt(part.Payload))
 }
 
@@ -160,9 +160,9 @@ func nameOf(message *transport.Message, method string) string {
 
 // Rules U1, U2 and U4: the steps of a frame. No real session breaks U1 or U2.
 var (
-	takenWritten = newDemand("U1", "a frame is taken after it was written", order.Error, "")
-	takenForward = newDemand("U2", "frames are taken in the order in which they were written", order.Error, "")
-	capacityKept = newDemand("U4", "no more frames of one thread are on their way than there is room", order.Warning, "")
+	takenWritten = newDemand("U1", "a message is taken after it was written", order.Error, "")
+	takenForward = newDemand("U2", "messages are taken in the order in which they were written", order.Error, "")
+	capacityKept = newDemand("U4", "no more messages of one thread are on their way than there is room", order.Warning, "")
 )
 
 // index returns a direction as an index, whatever a damaged event says.
@@ -233,7 +233,7 @@ func (f *Fold) onDelivered(step timeline.Step, upto uint64) {
 	}
 	switch l := &x.lanes[dir]; {
 	case upto > l.sent:
-		f.report(takenWritten, step.Dir, "", []uint64{step.Seq}, "the %s took #%d, and the %s had written no frame behind #%d", step.Dir.Receiver(), upto, step.Dir.Sender(), l.sent)
+		f.report(takenWritten, step.Dir, "", []uint64{step.Seq}, "the %s took #%d, and the %s had written no message behind #%d", step.Dir.Receiver(), upto, step.Dir.Sender(), l.sent)
 	case upto < l.taken:
 		f.report(takenForward, step.Dir, "", []uint64{step.Seq, l.takenBy}, "the %s took #%d after it had taken #%d (#%d)", step.Dir.Receiver(), upto, l.taken, l.takenBy)
 	default:
@@ -264,7 +264,7 @@ func (w *inFlight) onNote(r *reporter, step timeline.Step) {
 	}
 	for _, dir := range []transport.Direction{transport.ClientToServer, transport.ServerToClient} {
 		if room := capacity[dir]; room >= 0 && w.most[dir] > int(room)+1 {
-			r.report(capacityKept, dir, "", []uint64{w.at[dir], step.Seq}, "%d frames of progress of one call of the %s were on their way at once, at a capacity of %v (#%d)", w.most[dir], dir.Receiver(), room, step.Seq)
+			r.report(capacityKept, dir, "", []uint64{w.at[dir], step.Seq}, "%d progress notifications of one call of the %s were on their way at once, with a buffer of %v (#%d)", w.most[dir], dir.Receiver(), room, step.Seq)
 		}
 	}
 }

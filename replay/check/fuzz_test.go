@@ -101,11 +101,11 @@ func FuzzFold(f *testing.F) {
 		`{"dir":"c2s","frame":{"id":1,"method":"tools/call","params":{"name":"x"}}}` + "\n" + `{"dir":"s2c","frame":{"id":1,"result":{"isError":true}}}`,
 		`{"kind":"http","dir":"c2s","stream":1,"data":{"what":"request","method":"POST","path":"/"}}` + "\n" + `{"dir":"c2s","stream":1,"frame":{"id":1,"method":"initialize"}}` + "\n" +
 			`{"kind":"http","dir":"s2c","stream":1,"data":{"what":"response","status":200,"header":{"Mcp-Session-Id":["s"]}}}` + "\n" + `{"kind":"http","dir":"s2c","stream":1,"data":{"what":"broken"}}`,
-		`{"kind":"eof","dir":"s2c","data":{"by":"sender"}}` + "\n" + `{"dir":"s2c","text":"noise"}` + "\n" + `{"kind":"exit","data":{"code":1}}` + "\n" + `{"kind":"lost","data":{"frames":1}}`,
+		`{"kind":"eof","dir":"s2c","data":{"by":"sender"}}` + "\n" + `{"dir":"s2c","text":"noise"}` + "\n" + `{"kind":"exit","data":{"code":1}}` + "\n" + `{"kind":"lost","data":{"messages":1}}`,
 		`{"kind":"http","dir":"c2s","stream":3,"data":{"what":"request","method":"GET","header":{"last-event-id":["a"],"mcp-protocol-version":["2025-11-25"]}}}` + "\n" +
 			`{"kind":"http","dir":"s2c","stream":3,"data":{"what":"event","sse":{"id":"a"}}}` + "\n" + `{"dir":"s2c","stream":3,"frame":{"id":1,"result":{}}}` + "\n" + `{"kind":"delivered","dir":"s2c","stream":3,"data":{"upto":4}}`,
 		`{"dir":"c2s","frame":{"id":1,"method":"tools/call","params":{"name":"x","requestState":"s","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}}` + "\n" +
-			`{"dir":"s2c","frame":{"id":1,"result":{"resultType":"input_required","inputRequests":{"a":{"method":"b"}}}}}` + "\n" + `{"kind":"note","data":"token mcprec1.0-u.L0.a.eager"}`,
+			`{"dir":"s2c","frame":{"id":1,"result":{"resultType":"input_required","inputRequests":{"a":{"method":"b"}}}}}` + "\n" + `{"kind":"note","data":"token mcprec1.0-u.delivery.a.default"}`,
 		`{"dir":"c2s","frame":{"id":1,"method":"tools/list"}}` + "\n" + `{"dir":"s2c","frame":{"id":1,"result":{"tools":[{"name":"x","inputSchema":{"properties":{"a":{"x-mcp-header":"A"}}}}]}}}`,
 	} {
 		f.Add([]byte(header + text))

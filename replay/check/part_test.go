@@ -23,7 +23,7 @@ func TestPart(t *testing.T) {
 		fault transport.Direction
 		words string
 	}{
-		{"the server stopped reading", half, &stopped, "E1", transport.ServerToClient, "the server stopped reading in the middle of a frame of the client, of which 59 bytes had come and 20 were passed on"},
+		{"the server stopped reading", half, &stopped, "E1", transport.ServerToClient, "the server stopped reading in the middle of a message of the client, of which 59 bytes had come and 20 were passed on"},
 		{"it was no message anyway", "Loading model... Loading model... Loading model... Loading", &stopped, "E4", transport.ClientToServer, "not JSON-RPC"},
 		{"all of it was passed on", half, &store.EOFInfo{By: "receiver", Error: "broken pipe"}, "E4", transport.ClientToServer, "not JSON-RPC"},
 		{"none of it was passed on, nor what was before", half, &store.EOFInfo{By: "receiver", Read: 1000, Passed: 30}, "E4", transport.ClientToServer, "not JSON-RPC"},

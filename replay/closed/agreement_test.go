@@ -110,7 +110,7 @@ func runLive(r *Recording, s Setup, pipe func(context.Context, Capacity) (client
 	c, d := pipe(ctx, s.Capacity)
 	ends := []*liveEnd{newLive(both[transport.ClientToServer], c), newLive(both[transport.ServerToClient], d)}
 	for _, l := range ends {
-		if l.end.model.kind == rigid {
+		if l.end.model.kind == singleThreaded {
 			go l.thread()
 			continue
 		}
@@ -207,7 +207,7 @@ func TestSeedLive(t *testing.T) {
 		for q := range 5 {
 			for _, capacity := range []Room{0, 1, 10} {
 				r := load(t, "> 1:call!\n"+notifications(n)+"< 1=")
-				want := Replay(r, Setup{Capacity: Capacity{capacity, capacity}, Client: Inbox(q)}).Verdict
+				want := Replay(r, Setup{Capacity: Capacity{capacity, capacity}, Client: NotificationQueue(q)}).Verdict
 				got := Hang
 				synctest.Test(t, func(*testing.T) {
 					if seedLive(n, q, int(capacity)) {
@@ -215,7 +215,7 @@ func TestSeedLive(t *testing.T) {
 					}
 				})
 				if got != want {
-					t.Errorf("%d notifications, queue %d, capacity %v: live %s, replay %s", n, q, capacity, got, want)
+					t.Errorf("%d notifications, queue %d, buffer %v: live %s, replay %s", n, q, capacity, got, want)
 				}
 			}
 		}

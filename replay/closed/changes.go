@@ -7,6 +7,7 @@ import (
 
 	"github.com/mcprec/mcprec/replay/internal/interrupt"
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/phrase"
 )
 
 // searchLimit is the length of a session, in frames, above which no change is searched for by
@@ -41,15 +42,16 @@ func (c changes) ofQueues(run *closedRun) []string {
 	var list []string
 	for _, dir := range directions {
 		e := run.ends[dir]
-		if e.model.kind != inbox || e.debt <= e.model.queue {
+		if e.model.kind != notificationQueue || e.debt <= e.model.queue {
 			continue
 		}
-		other := c.with(dir, Inbox(e.debt))
+		other := c.with(dir, NotificationQueue(e.debt))
 		verdict := "passes"
 		if !c.passes(scriptsOf(c.recording, other, c.flag), c.Capacity) {
 			verdict = "still hangs for another reason"
 		}
-		list = append(list, fmt.Sprintf("notification debt of the %s: %d (notifications that wait during a call); an inner queue of %d %s", dir.Sender(), e.debt, e.debt, verdict))
+		list = append(list, fmt.Sprintf("%s %s up in the %s before the answer; a notification queue of %d %s",
+			phrase.Plural(e.debt, "notification"), phrase.Agree(e.debt, "piles", "pile"), dir.Sender(), e.debt, verdict))
 	}
 	return list
 }
@@ -64,10 +66,10 @@ func (c changes) ofCapacities() []string {
 				tried = append(tried, room.String())
 			}
 		}
-		return []string{fmt.Sprintf("no transport capacity hides it (tried %s)", strings.Join(tried, ", "))}
+		return []string{fmt.Sprintf("no buffer of the transport hides it (tried %s)", strings.Join(tried, ", "))}
 	}
 	if len(c.recording.frames) > searchLimit {
-		return []string{fmt.Sprintf("unbounded capacity passes; the smallest was not searched in %d frames", len(c.recording.frames))}
+		return []string{fmt.Sprintf("an unbounded buffer passes; the smallest was not searched in %d messages", len(c.recording.frames))}
 	}
 	var list []string
 	for _, dir := range directions {
@@ -83,7 +85,7 @@ func (c changes) smallest(dir transport.Direction, both scripts) string {
 	low := int(c.Capacity.of(dir))
 	high := c.recording.Frames(dir) // hangs at low
 	if low < 0 || !c.passes(both, c.Capacity.with(dir, Room(high))) {
-		return fmt.Sprintf("no capacity of %v passes with %s", dir, other)
+		return fmt.Sprintf("no buffer of %v passes with %s", dir, other)
 	}
 	for high-low > 1 {
 		middle := low + (high-low)/2
@@ -93,36 +95,74 @@ func (c changes) smallest(dir transport.Direction, both scripts) string {
 			low = middle
 		}
 	}
-	return fmt.Sprintf("capacity %v=%d passes (the smallest with %s)", dir, high, other)
+	return fmt.Sprintf("buffer %v=%d passes (the smallest with %s)", dir, high, other)
 }
 
-// ofModels returns the ends that pass if they are free.
+// ofModels returns the ends that pass if they are independent.
 func (c changes) ofModels() []string {
 	var list []string
 	for _, dir := range directions {
 		m := c.model(dir)
-		if m.kind == free {
+		if m.kind == independent {
 			continue
 		}
-		other := scriptsOf(c.recording, c.with(dir, Free), c.flag)
+		other := scriptsOf(c.recording, c.with(dir, Independent), c.flag)
 		switch {
 		case c.passes(other, Capacity{}):
-			list = append(list, fmt.Sprintf("a %s %s (free) passes at capacity 0", dir.Sender(), without(m)))
+			list = append(list, fmt.Sprintf("a %s %s (independent) passes with buffer 0", dir.Sender(), without(m)))
 		case c.passes(other, c.Capacity):
-			list = append(list, fmt.Sprintf("a %s %s (free) passes at capacity %v", dir.Sender(), without(m), c.Capacity))
+			list = append(list, fmt.Sprintf("a %s %s (independent) passes with buffer %v", dir.Sender(), without(m), c.Capacity))
 		}
 	}
-	if len(list) == 0 && c.Client.kind != free && c.Server.kind != free {
-		list = append(list, "neither a free client nor a free server alone passes; both together do at any capacity")
+	if len(list) == 0 && c.Client.kind != independent && c.Server.kind != independent {
+		list = append(list, "neither an independent client nor an independent server alone passes; both together do with any buffer")
 	}
 	return list
 }
 
+// remedy says shortly what mends the hang, what hides it and what does not.
+func (c changes) remedy(run *closedRun) string {
+	var parts []string
+	for _, dir := range directions {
+		if release := c.mendedIn(dir); release != "" {
+			parts = append(parts, release+" mends it")
+		}
+		e := run.ends[dir]
+		if e.model.kind == notificationQueue && e.debt > e.model.queue && c.passes(scriptsOf(c.recording, c.with(dir, NotificationQueue(e.debt)), c.flag), c.Capacity) {
+			parts = append(parts, fmt.Sprintf("a queue of %d hides it", e.debt))
+		}
+	}
+	room := "more room in the transport does not"
+	switch {
+	case c.passes(scriptsOf(c.recording, c.Setup, c.flag), Capacity{Unbounded, Unbounded}):
+		room = "more room in the transport hides it"
+	case len(parts) == 0:
+		room = "more room in the transport does not help"
+	}
+	return strings.Join(append(parts, room), "; ")
+}
+
+// mendedIn returns the first later release of a side's SDK with which the session passes; "" if
+// there is none, or no SDK was named.
+func (c changes) mendedIn(dir transport.Direction) string {
+	now := c.model(dir).preset
+	if now == nil {
+		return ""
+	}
+	at := slices.IndexFunc(presets, func(p Preset) bool { return p.From == now.From && p.SDK == now.SDK && p.End == now.End })
+	for _, p := range presets[at+1:] {
+		if p.SDK == now.SDK && (p.End == 0 || p.End == dir) && c.passes(scriptsOf(c.recording, c.with(dir, p.Model), c.flag), c.Capacity) {
+			return p.SDK + " " + p.From
+		}
+	}
+	return ""
+}
+
 func without(model Model) string {
 	switch model.kind {
-	case inbox:
-		return "without an inner queue"
-	case serial:
+	case notificationQueue:
+		return "without a notification queue"
+	case blockingHandlers:
 		return "that reads while it works"
 	}
 	return "that reads while it writes"

@@ -27,20 +27,20 @@
 //
 // So every wait is "after the n-th frame" and there are no races: every order of steps ends in
 // the same place, and one run is enough. What stops a receive loop is said once, by [Loop]: the
-// stops of an inbox are those of a Loop that runs in the order of the recording. A live end runs
-// its Loop in the order of the run (package replay/explore/halves, level L1), and its verdict
+// stops of a notification queue are those of a Loop that runs in the order of the recording. A live end runs
+// its Loop in the order of the run (package replay/explore/halves, level SendingOrder), and its verdict
 // changes with the order.
 //
 // A script is sound if need[k] counts only frames recorded before frame k+1 and
 // need[hold[j]-1] <= j: then no end waits for itself. Two sound scripts always finish if
 // both lanes are unbounded, because the first recorded of the stuck frames would have
-// nothing to wait for. The free, inline and rigid models make a sound script of every
-// recording. The inbox and serial models do not, and the fault is the model's, not the
+// nothing to wait for. The independent, from its reader and single-threaded models make a sound script of every
+// recording. The notification queue and blocking models do not, and the fault is the model's, not the
 // transport's: the loop waits for a frame behind the frame in its hand, and the script says
 // where.
 //
 // A session has finished if every frame was taken, and every awaited frame was read. A
-// serial loop leaves the frames behind a request without an answer unread: if these are
+// blocking loop leaves the frames behind a request without an answer unread: if these are
 // notifications, the session does not hang.
 //
 // [Half] is one end under a model, for programs with a transport of their own.

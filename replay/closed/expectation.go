@@ -18,9 +18,9 @@ type Expectation struct {
 // ParseExpectation reads the Expect text of a session's header: expectations separated by
 // ';', each a verdict, for a hang perhaps a category, and then any of client=MODEL,
 // server=MODEL, capacity=N, c2s=N, s2c=N (N may be unbounded; [ParseEnd] reads a MODEL). The
-// defaults are free, free and 0.
+// defaults are independent, independent and 0.
 //
-//	hang swallowed client=inbox:0; pass client=free capacity=10
+//	hang blocked behind a notification client=notification-queue=0; pass client=independent capacity=10
 func ParseExpectation(s string) ([]Expectation, error) {
 	var list []Expectation
 	for part := range strings.SplitSeq(s, ";") {
@@ -60,14 +60,14 @@ func parseExpectation(words []string) (Expectation, error) {
 			x.Setup.Client, err = ParseEnd(transport.ClientToServer, value)
 		case "server":
 			x.Setup.Server, err = ParseEnd(transport.ServerToClient, value)
-		case "capacity":
+		case "buffer":
 			x.Setup.Capacity, err = ParseCapacity(value)
 		case "c2s":
 			x.Setup.Capacity.C2S, err = ParseRoom(value)
 		case "s2c":
 			x.Setup.Capacity.S2C, err = ParseRoom(value)
 		default:
-			err = fmt.Errorf("key %q: want client, server, capacity, c2s or s2c", key)
+			err = fmt.Errorf("key %q: want client, server, buffer, c2s or s2c", key)
 		}
 		if err != nil {
 			return x, err

@@ -22,7 +22,7 @@ func load(t testing.TB, lines string) *Recording {
 func setup(t testing.TB, words string) Setup {
 	t.Helper()
 	f := strings.Fields(words)
-	x, err := ParseExpectation(fmt.Sprintf("pass client=%s server=%s capacity=%s", f[0], f[1], f[2]))
+	x, err := ParseExpectation(fmt.Sprintf("pass client=%s server=%s buffer=%s", f[0], f[1], f[2]))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,10 +8,10 @@ import (
 // FuzzExpectation: what a fixture expects is understood or refused, and says the same
 // when it is written out.
 func FuzzExpectation(f *testing.F) {
-	f.Add("hang swallowed client=inbox:0; pass client=free capacity=10")
-	f.Add("pass server=serial c2s=unbounded s2c=2")
-	f.Add("hang head-on client=inbox:2147483648")
-	f.Add("pass capacity=c2s=1,s2c=2")
+	f.Add("hang blocked behind a notification client=notification-queue=0; pass client=independent buffer=10")
+	f.Add("pass server=blocking-handlers c2s=unbounded s2c=2")
+	f.Add("hang both sides write and neither reads client=notification-queue=2147483648")
+	f.Add("pass buffer=c2s=1,s2c=2")
 	f.Fuzz(func(t *testing.T, text string) {
 		list, err := ParseExpectation(text)
 		if err != nil {
@@ -32,7 +32,7 @@ func FuzzExpectation(f *testing.F) {
 // FuzzSetup: models and capacities are understood or refused, and are written as they
 // were read.
 func FuzzSetup(f *testing.F) {
-	f.Add("inbox:3")
+	f.Add("notification-queue=3")
 	f.Add("c2s=1,s2c=unbounded")
 	f.Add(`{"c2s":1,"s2c":"unbounded"}`)
 	f.Fuzz(func(t *testing.T, text string) {

@@ -37,7 +37,7 @@ func TestReplayEndsWithContext(t *testing.T) {
 	const calls = 1000
 	r := longCrossing(calls)
 	for _, setup := range []Setup{
-		{Client: Rigid, Server: Rigid}, {Client: Inbox(0)}, {Client: Serial, Server: Serial}, {Client: Inline, Server: Inline}, {},
+		{Client: SingleThreaded, Server: SingleThreaded}, {Client: NotificationQueue(0)}, {Client: BlockingHandlers, Server: BlockingHandlers}, {Client: AnswersInline, Server: AnswersInline}, {},
 	} {
 		looks := replaytest.Interrupt(t, func(ctx context.Context) (err error) {
 			_, err = ReplayContext(ctx, r, setup)

@@ -73,7 +73,7 @@ func TestSeedExplored(t *testing.T) {
 	for n := range 6 {
 		for _, q := range []int{0, 1, 3} {
 			events := replaytest.Session(t, "> 1:call!\n"+strings.Repeat("< ~progress\n", n)+"< 1=")
-			plan, err := explore.Modeled(events, closed.Inbox(q), closed.Free)
+			plan, err := explore.Modeled(events, closed.NotificationQueue(q), closed.Independent)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -83,8 +83,8 @@ func TestSeedExplored(t *testing.T) {
 			}
 			for _, k := range []int{0, 1, 10, 1000, explore.Unbounded} {
 				plan.Capacities, plan.Schedules = []explore.Capacity{{C2S: k, S2C: k}}, scale(6, 20)
-				if r := explore.Search(t, plan); r.Verdict != want || n > q && r.Category != explore.Swallowed {
-					t.Errorf("%d notifications, queue %d, capacity %d: want %s\n%s", n, q, k, want, r.Text())
+				if r := explore.Search(t, plan); r.Verdict != want || n > q && r.Category != explore.BehindNotification {
+					t.Errorf("%d notifications, queue %d, buffer %d: want %s\n%s", n, q, k, want, r.Text())
 				}
 			}
 		}
@@ -102,7 +102,7 @@ func TestRecordedHalvesNeverHang(t *testing.T) {
 			Setup: func(r *explore.Run) { r.RecordedServer(); r.RecordedClient() },
 			Check: func(*explore.Run) error { return nil },
 		}
-		for _, plan.Level = range []explore.Level{explore.L0, explore.L1} {
+		for _, plan.Level = range []explore.Level{explore.DeliveryOrder, explore.SendingOrder} {
 			if r := explore.Search(t, plan); r.Verdict != explore.Pass {
 				t.Fatalf("%s\n%s", lines, r.Text())
 			}
@@ -115,7 +115,7 @@ func TestRecordedHalvesNeverHang(t *testing.T) {
 func TestSeedExploredLoose(t *testing.T) {
 	for n := range 5 {
 		for _, q := range []int{0, 1, 3} {
-			plan, err := explore.Modeled(replaytest.Session(t, "> 1:call!\n"+strings.Repeat("< ~progress\n", n)+"< 1="), closed.Inbox(q), closed.Free)
+			plan, err := explore.Modeled(replaytest.Session(t, "> 1:call!\n"+strings.Repeat("< ~progress\n", n)+"< 1="), closed.NotificationQueue(q), closed.Independent)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -123,8 +123,8 @@ func TestSeedExploredLoose(t *testing.T) {
 			if n > q {
 				want = explore.Hang
 			}
-			plan.Level = explore.L1
-			if r := explore.Search(t, plan); r.Verdict != want || n > q && r.Category != explore.Swallowed {
+			plan.Level = explore.SendingOrder
+			if r := explore.Search(t, plan); r.Verdict != want || n > q && r.Category != explore.BehindNotification {
 				t.Errorf("%d notifications, queue %d: want %s\n%s", n, q, want, r.Text())
 			}
 		}
@@ -132,18 +132,18 @@ func TestSeedExploredLoose(t *testing.T) {
 }
 
 // TestBatchExploredLoose: behind a notification for which the inner queue has no room, a response
-// in the same frame is not heard, at level L1 as in the closed replay.
+// in the same frame is not heard, at level SendingOrder as in the closed replay.
 func TestBatchExploredLoose(t *testing.T) {
 	for q, want := range []string{explore.Hang, explore.Pass} {
 		events := replaytest.Session(t, "> 1:call\n< [~progress 1=]")
-		if v := verdictOf(t, events, closed.Setup{Client: closed.Inbox(q)}); v.Verdict != want {
+		if v := verdictOf(t, events, closed.Setup{Client: closed.NotificationQueue(q)}); v.Verdict != want {
 			t.Errorf("queue %d: want %s\n%s", q, want, v.Text())
 		}
-		plan, err := explore.Modeled(events, closed.Inbox(q), closed.Free)
+		plan, err := explore.Modeled(events, closed.NotificationQueue(q), closed.Independent)
 		if err != nil {
 			t.Fatal(err)
 		}
-		plan.Level = explore.L1
+		plan.Level = explore.SendingOrder
 		if r := explore.Search(t, plan); r.Verdict != want {
 			t.Errorf("queue %d: want %s\n%s", q, want, r.Text())
 		}

@@ -5,7 +5,7 @@ import "github.com/mcprec/mcprec/transport/mcp"
 // Loop is the receive loop of an end under a model: told what its end sends and hears, it says
 // whether it reads on. A live end tells it in the order of the run. A script, which holds for
 // every order, is what a Loop does in the order of the recording. C names a request: by its id,
-// or by its place in a recording. The rigid model has one order and no loop; it reads on.
+// or by its place in a recording. The single-threaded model has one order and no loop; it reads on.
 type Loop[C comparable] struct {
 	model  Model
 	calls  map[C]bool // own calls without an answer
@@ -40,7 +40,7 @@ func (l *Loop[C]) End(call C) {
 // Notify takes a notification that was read. During a call nobody drains the inner queue.
 func (l *Loop[C]) Notify() {
 	switch {
-	case l.model.kind != inbox || len(l.calls) == 0:
+	case l.model.kind != notificationQueue || len(l.calls) == 0:
 	case l.queued < l.model.queue:
 		l.queued++
 	default:
@@ -68,9 +68,9 @@ func (l *Loop[C]) Reads() bool { return !l.full && len(l.owed) == 0 }
 // that the answer may be sent at once.
 func (m Model) answersFirst(method string, ready bool) bool {
 	switch m.kind {
-	case inline:
+	case answersInline:
 		return ready
-	case serial:
+	case blockingHandlers:
 		return !m.tools || method != mcp.MethodCallTool
 	}
 	return false

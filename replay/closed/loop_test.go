@@ -16,7 +16,7 @@ func TestSerialLive(t *testing.T) {
 			for n := range 4 {
 				for _, capacity := range []Room{0, 1, 2, 10} {
 					r := load(t, serialLines(asks, ends, n))
-					want := Replay(r, Setup{Capacity: Capacity{capacity, capacity}, Server: Serial}).Verdict
+					want := Replay(r, Setup{Capacity: Capacity{capacity, capacity}, Server: BlockingHandlers}).Verdict
 					got := Hang
 					synctest.Test(t, func(*testing.T) {
 						if serialLive(asks, ends, n, int(capacity)) {
@@ -24,7 +24,7 @@ func TestSerialLive(t *testing.T) {
 						}
 					})
 					if got != want {
-						t.Errorf("asks %v, ends %v, %d notifications, capacity %v: live %s, replay %s", asks, ends, n, capacity, got, want)
+						t.Errorf("asks %v, ends %v, %d notifications, buffer %v: live %s, replay %s", asks, ends, n, capacity, got, want)
 					}
 				}
 			}

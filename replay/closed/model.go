@@ -8,12 +8,12 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-// Model says how an end's reader and writer depend on each other. The zero value is Free.
+// Model says how an end's reader and writer depend on each other. The zero value is Independent.
 // Compare models with ==; models with the names of SDKs, after [Model.Unnamed].
 type Model struct {
 	kind   modelKind
-	queue  int     // inbox
-	tools  bool    // serial: the handlers of tools/call run beside the receive loop
+	queue  int     // notification queue
+	tools  bool    // blocking: the handlers of tools/call run beside the receive loop
 	name   string  // SDK@VERSION; "" for a model without a name
 	preset *Preset // of the name
 }
@@ -26,42 +26,45 @@ type Model struct {
 type modelKind uint8
 
 const (
-	free modelKind = iota
-	rigid
-	inline
-	inbox
-	serial
+	independent modelKind = iota
+	singleThreaded
+	answersInline
+	notificationQueue
+	blockingHandlers
 )
 
-var modelNames = [...]string{"free", "rigid", "inline", "inbox", "serial"}
+var modelNames = [...]string{"independent", "single-threaded", "answers-inline", "notification-queue", "blocking-handlers"}
+
+// queuePrefix begins the name of a notification queue; its size follows.
+const queuePrefix = "notification-queue="
 
 var (
-	// Free: the reader never waits for the writer. A send waits until every frame of the
+	// Independent: the reader never waits for the writer. A send waits until every frame of the
 	// other direction that was recorded before was read.
-	Free = Model{kind: free}
-	// Rigid: one thread, one fixed order of sends and receives. If the recording leaves the
+	Independent = Model{kind: independent}
+	// SingleThreaded: one thread, one fixed order of sends and receives. If the recording leaves the
 	// order open, the send comes first.
-	Rigid = Model{kind: rigid}
-	// Inline: the reader writes the answers and reads on when the answers were taken. Other
-	// frames are sent as by Free.
-	Inline = Model{kind: inline}
-	// Serial: the receive loop runs each handler to its end before it reads on: the handler
+	SingleThreaded = Model{kind: singleThreaded}
+	// AnswersInline: the reader writes the answers and reads on when the answers were taken. Other
+	// frames are sent as by Independent.
+	AnswersInline = Model{kind: answersInline}
+	// BlockingHandlers: the receive loop runs each handler to its end before it reads on: the handler
 	// of a request until the answer was taken, the handler of a notification until the
 	// handler's own call was answered. So the loop never reads the frame that a handler
 	// waits for. [Presets] names SDKs with such loops.
-	Serial = Model{kind: serial}
-	// SerialExceptTools is Serial, but the handlers of tools/call run beside the receive
+	BlockingHandlers = Model{kind: blockingHandlers}
+	// BlockingHandlersExceptTools is BlockingHandlers, but the handlers of tools/call run beside the receive
 	// loop.
-	SerialExceptTools = Model{kind: serial, tools: true}
+	BlockingHandlersExceptTools = Model{kind: blockingHandlers, tools: true}
 )
 
-// Inbox returns the model of a receive loop that hands notifications to a queue of q, which
+// NotificationQueue returns the model of a receive loop that hands notifications to a queue of q, which
 // no goroutine drains while a call of this end is in flight. If the queue is full, the loop
-// is stuck. An inbox sends as Free does.
-func Inbox(q int) Model { return Model{kind: inbox, queue: max(q, 0)} }
+// is stuck. A notification queue sends as Independent does.
+func NotificationQueue(q int) Model { return Model{kind: notificationQueue, queue: max(q, 0)} }
 
-// Queue returns the inner queue of an inbox model; false for other models.
-func (m Model) Queue() (q int, ok bool) { return m.queue, m.kind == inbox }
+// Queue returns the inner queue of a notification queue model; false for other models.
+func (m Model) Queue() (q int, ok bool) { return m.queue, m.kind == notificationQueue }
 
 // Unnamed returns the model without the name of an SDK.
 func (m Model) Unnamed() Model {
@@ -70,23 +73,34 @@ func (m Model) Unnamed() Model {
 	return m
 }
 
-// ParseModel reads "free", "rigid", "inline", "serial", "serial-except-tools" or "inbox:Q".
+// sizeless are the models without a number.
+var sizeless = [...]Model{Independent, SingleThreaded, AnswersInline, BlockingHandlers, BlockingHandlersExceptTools}
+
+// ModelNames returns the names of the models without a number.
+func ModelNames() (names []string) {
+	for _, m := range sizeless {
+		names = append(names, m.String())
+	}
+	return names
+}
+
+// ParseModel reads one of [ModelNames], or "notification-queue=Q".
 // [ParseEnd] reads the names of SDKs, too.
 func ParseModel(s string) (Model, error) {
-	for _, m := range [...]Model{Free, Rigid, Inline, Serial, SerialExceptTools} {
+	for _, m := range sizeless {
 		if s == m.String() {
 			return m, nil
 		}
 	}
-	size, sized := strings.CutPrefix(s, "inbox:")
+	size, sized := strings.CutPrefix(s, queuePrefix)
 	if !sized {
-		return Model{}, fmt.Errorf("parse model %q: want free, rigid, inline, serial, serial-except-tools, or inbox:Q with Q from 0", s)
+		return Model{}, fmt.Errorf("parse model %q: want one of %s, or notification-queue=Q with Q from 0", s, strings.Join(ModelNames(), ", "))
 	}
 	q, err := strconv.ParseInt(size, 10, 32)
 	if err != nil || q < 0 {
-		return Model{}, fmt.Errorf("parse model %q: the queue of inbox:Q is a number from 0", s)
+		return Model{}, fmt.Errorf("parse model %q: the queue of notification-queue=Q is a number from 0", s)
 	}
-	return Inbox(int(q)), nil
+	return NotificationQueue(int(q)), nil
 }
 
 // ParseEnd reads the model of the end that sends in direction end: what [ParseModel] reads,
@@ -110,7 +124,7 @@ func ParseEnd(end transport.Direction, s string) (Model, error) {
 	switch {
 	case len(known) == 0:
 		m, err := ParseModel(s)
-		if err != nil && !strings.HasPrefix(s, "inbox:") {
+		if err != nil && !strings.HasPrefix(s, queuePrefix) {
 			err = fmt.Errorf("%w; or an SDK, with or without a version, as in python-sdk@1.3: %s", err, strings.Join(sdks(), ", "))
 		}
 		return m, err
@@ -131,15 +145,15 @@ func (m Model) String() string {
 	switch {
 	case m.name != "":
 		return m.name
-	case m.kind == inbox:
-		return fmt.Sprintf("inbox:%d", m.queue)
+	case m.kind == notificationQueue:
+		return queuePrefix + strconv.Itoa(m.queue)
 	case m.tools:
-		return "serial-except-tools"
+		return "blocking-handlers-except-tools"
 	}
 	return modelNames[m.kind]
 }
 
-// label is the model in a report, such as inbox:0 or python-sdk@1.3 (inbox:0).
+// label is the model in a report, such as notification-queue=0 or python-sdk@1.3 (notification-queue=0).
 func (m Model) label() string {
 	if m.name == "" {
 		return m.String()

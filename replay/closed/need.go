@@ -29,7 +29,7 @@ type Need struct {
 
 // Witness is a hang in short.
 type Witness struct {
-	Capacity    Capacity `json:"capacity"`
+	Capacity    Capacity `json:"buffer"`
 	Category    string   `json:"category"`
 	Explanation string   `json:"explanation"`
 	Events      []uint64 `json:"events"` // the two sends, or the held and the awaited frame
@@ -65,13 +65,13 @@ func (r *Recording) Need(client, server Model) Need {
 }
 
 // competes reports whether the order in which frames reach a writer may matter: an end is
-// inline and answers a request, and the other end does not always read.
+// from its reader and answers a request, and the other end does not always read.
 func competes(recording *Recording, models Models) bool {
 	inlines := false
 	for _, own := range directions {
 		kind := Setup{Client: models.Client, Server: models.Server}.model(own).kind
-		waits := kind != free
-		if kind == inline {
+		waits := kind != independent
+		if kind == answersInline {
 			waits = false
 			for _, f := range recording.byDirection[own] {
 				n, _ := recording.answers(recording.frames[f])
@@ -115,7 +115,7 @@ func witness(recording *Recording, client, server Model, capacity Capacity) *Wit
 		return nil
 	}
 	k := p.waitGraph()
-	w := &Witness{Capacity: capacity, Category: k.category(), Explanation: p.explain(k), Events: []uint64{}}
+	w := &Witness{Capacity: capacity, Category: p.category(k), Explanation: p.category(k) + ": " + p.explain(k), Events: []uint64{}}
 	for _, n := range k.nodes {
 		if wait, _, _ := p.wait(n); wait.Seq != 0 {
 			w.Events = append(w.Events, wait.Seq)
@@ -126,7 +126,7 @@ func witness(recording *Recording, client, server Model, capacity Capacity) *Wit
 
 // Debt returns the notification debt of the end that sends in direction own: the least inner
 // queue that the end needs if no goroutine drains the queue during a call, whatever the room
-// of the transport. With the debt for the Q of [Inbox] the closed replay passes, and with one
+// of the transport. With the debt for the Q of [NotificationQueue] the closed replay passes, and with one
 // less the replay hangs.
 //
 // A notification that the end gets during its calls must be queued if a frame, or an answer
@@ -137,7 +137,7 @@ func (r *Recording) Debt(own transport.Direction) int {
 	if own != transport.ClientToServer && own != transport.ServerToClient {
 		return 0
 	}
-	l := NewLoop[int32](Inbox(len(r.messages)))
+	l := NewLoop[int32](NotificationQueue(len(r.messages)))
 	least := 0
 	for _, f := range r.frames {
 		if f.dir != own {
@@ -191,9 +191,9 @@ func surplus(room, least Room) Room {
 // String describes the need in a few words.
 func (n Need) String() string {
 	if !n.Safe {
-		return "no capacity is safe"
+		return "no buffer is safe"
 	}
-	text := fmt.Sprintf("capacity %v", n.Least)
+	text := fmt.Sprintf("buffer %v", n.Least)
 	for i, c := range n.Frontier {
 		if len(n.Frontier) == 1 && c.C2S == c.S2C {
 			break
@@ -276,7 +276,7 @@ func (s *capacitySearch) round() bool {
 // room in one direction is enough.
 //
 // A frame that is no answer is sent in its order, after every frame recorded before was read,
-// as by a free end. So when such a frame of the peer is read, the peer has read every frame
+// as by an independent end. So when such a frame of the peer is read, the peer has read every frame
 // recorded before. When an own request is answered, the peer has read the request and every
 // frame sent before. Still on their way are the frames sent since then, and the answers to
 // the frames read until then.

@@ -60,11 +60,11 @@ func eventsOf(events []store.Event) func(func(store.Event, error) bool) {
 }
 
 func setupsOf(r *closed.Recording) []closed.Setup {
-	debt := closed.Inbox(r.Debt(transport.ClientToServer))
+	debt := closed.NotificationQueue(r.Debt(transport.ClientToServer))
 	return []closed.Setup{
-		{}, {Client: closed.Rigid, Server: closed.Rigid}, {Client: closed.Inline, Server: closed.Inline},
-		{Client: closed.Serial}, {Server: closed.Serial}, {Client: closed.Inbox(0)}, {Client: debt}, {Server: closed.Inbox(0)},
-		{Client: closed.Inline, Server: closed.Rigid},
+		{}, {Client: closed.SingleThreaded, Server: closed.SingleThreaded}, {Client: closed.AnswersInline, Server: closed.AnswersInline},
+		{Client: closed.BlockingHandlers}, {Server: closed.BlockingHandlers}, {Client: closed.NotificationQueue(0)}, {Client: debt}, {Server: closed.NotificationQueue(0)},
+		{Client: closed.AnswersInline, Server: closed.SingleThreaded},
 	}
 }
 

@@ -35,7 +35,7 @@ func agreesWithClosed(t *testing.T, r *Recording, client, server Model, text str
 			}
 			slack, ok := n.Slack(c)
 			if !ok || passes(c) != (slack >= 0) {
-				t.Fatalf("client %v, server %v, capacity %v: slack %d, %v; frontier %v\n%s", client, server, c, slack, ok, n.Frontier, text)
+				t.Fatalf("client %v, server %v, buffer %v: slack %d, %v; frontier %v\n%s", client, server, c, slack, ok, n.Frontier, text)
 			}
 		}
 	}
@@ -64,18 +64,18 @@ func TestNeed(t *testing.T) {
 // TestNeedSeed: the numbers of python-sdk issue 594 and of two crossing requests.
 func TestNeedSeed(t *testing.T) {
 	r := load(t, "> 1:call!\n< ~progress\n< ~progress\n< 1=")
-	if n := r.Need(Inbox(0), Free); n.Safe || n.Witness.Category != Swallowed || r.Debt(transport.ClientToServer) != 2 || r.Debt(transport.ServerToClient) != 0 {
+	if n := r.Need(NotificationQueue(0), Independent); n.Safe || n.Witness.Category != BehindNotification || r.Debt(transport.ClientToServer) != 2 || r.Debt(transport.ServerToClient) != 0 {
 		t.Errorf("%+v", n)
 	}
-	if n := r.Need(Inbox(2), Free); !n.Safe || n.Least != 0 {
+	if n := r.Need(NotificationQueue(2), Independent); !n.Safe || n.Least != 0 {
 		t.Errorf("%+v", n)
 	}
 	r = load(t, "> 1:call\n< 7:roots/list\n> 7=\n< 1=")
-	n := r.Need(Rigid, Rigid)
-	if n.Least != 1 || len(n.Frontier) != 2 || n.Witness.Category != HeadOn || len(n.Witness.Events) != 2 {
+	n := r.Need(SingleThreaded, SingleThreaded)
+	if n.Least != 1 || len(n.Frontier) != 2 || n.Witness.Category != BothWrite || len(n.Witness.Events) != 2 {
 		t.Errorf("%+v", n)
 	}
-	if got, want := n.String(), "capacity 1, or c2s=0,s2c=1, c2s=1,s2c=0"; got != want {
+	if got, want := n.String(), "buffer 1, or c2s=0,s2c=1, c2s=1,s2c=0"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
@@ -125,11 +125,11 @@ func debtIsLeast(t *testing.T, r *Recording, lines string) {
 	for _, dir := range directions {
 		debt := r.Debt(dir)
 		for _, c := range []Capacity{{}, {C2S: 2, S2C: 2}, {C2S: Unbounded, S2C: Unbounded}} {
-			s := Setup{Capacity: c}.with(dir, Inbox(debt))
+			s := Setup{Capacity: c}.with(dir, NotificationQueue(debt))
 			if v := Replay(r, s); v.Verdict != Pass {
 				t.Fatalf("%v, debt %d: %s\n%s", s, debt, v.Verdict, lines)
 			}
-			if s = s.with(dir, Inbox(debt-1)); debt > 0 && Replay(r, s).Verdict != Hang {
+			if s = s.with(dir, NotificationQueue(debt-1)); debt > 0 && Replay(r, s).Verdict != Hang {
 				t.Fatalf("%v, debt %d: one less passes as well\n%s", s, debt, lines)
 			}
 		}

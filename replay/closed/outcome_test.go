@@ -36,11 +36,11 @@ func TestJudge(t *testing.T) {
 
 func TestJudgeShape(t *testing.T) {
 	r := load(t, "> 1:call!\n< ~progress\n< 1=")
-	o := Judge(r, Setup{Client: Inbox(0)})
+	o := Judge(r, Setup{Client: NotificationQueue(0)})
 	if want := "client call > client answer > client reader (notification) > client queue"; o.Shape != want || len(o.Involved) != 3 {
 		t.Errorf("%+v, want %s", o, want)
 	}
 	if r.Frames(transport.ServerToClient) != o.S2C {
-		t.Errorf("%d frames said by the server, want %d: the answer was in its hand", o.S2C, r.Frames(transport.ServerToClient))
+		t.Errorf("%d messages said by the server, want %d: the answer was in its hand", o.S2C, r.Frames(transport.ServerToClient))
 	}
 }

@@ -15,7 +15,7 @@ func million(b *testing.B) *Recording {
 
 func BenchmarkClosedMillion(b *testing.B) {
 	r := million(b)
-	for _, words := range []string{"free free 0", "free free unbounded", "inline rigid 0", "inbox:1 inline 10"} {
+	for _, words := range []string{"independent independent 0", "independent independent unbounded", "answers-inline single-threaded 0", "notification-queue=1 answers-inline 10"} {
 		b.Run(strings.ReplaceAll(words, " ", ","), func(b *testing.B) {
 			s := setup(b, words)
 			for b.Loop() {
@@ -30,7 +30,7 @@ func BenchmarkClosedMillion(b *testing.B) {
 // BenchmarkClosedHang is the worst case for changes: a hang at once.
 func BenchmarkClosedHang(b *testing.B) {
 	r := load(b, strings.Repeat(crossing+"\n", 250_000))
-	for _, words := range []string{"inbox:0 rigid 0", "rigid rigid 0", "inline inline 0"} {
+	for _, words := range []string{"notification-queue=0 single-threaded 0", "single-threaded single-threaded 0", "answers-inline answers-inline 0"} {
 		b.Run(strings.ReplaceAll(words, " ", ","), func(b *testing.B) {
 			s := setup(b, words)
 			for b.Loop() {
@@ -42,7 +42,7 @@ func BenchmarkClosedHang(b *testing.B) {
 
 func BenchmarkClosedSeed(b *testing.B) {
 	r := load(b, seed)
-	s := setup(b, "inbox:0 free 0")
+	s := setup(b, "notification-queue=0 independent 0")
 	for b.Loop() {
 		Replay(r, s)
 	}

@@ -10,15 +10,15 @@ import (
 	"github.com/mcprec/mcprec/replay/timeline"
 )
 
-var randomModels = []Model{Free, Rigid, Inline, Serial, Serial, Inbox(0), Inbox(1), Inbox(3)}
+var randomModels = []Model{Independent, SingleThreaded, AnswersInline, BlockingHandlers, BlockingHandlers, NotificationQueue(0), NotificationQueue(1), NotificationQueue(3)}
 
 // stands reports whether an end may wait for itself.
-func (m Model) stands() bool { return m.kind == inbox || m.kind == serial }
+func (m Model) stands() bool { return m.kind == notificationQueue || m.kind == blockingHandlers }
 
 func randomSetup(rng *rand.Rand) Setup {
 	models, rooms := randomModels, []Room{0, 0, 1, 2, 5, Unbounded}
 	if rng.IntN(2) == 0 { // where transport capacity decides
-		models, rooms = []Model{Rigid, Rigid, Inline, Serial}, []Room{0, 0, 1, 2}
+		models, rooms = []Model{SingleThreaded, SingleThreaded, AnswersInline, BlockingHandlers}, []Room{0, 0, 1, 2}
 	}
 	pick := func() (Room, Model) { return rooms[rng.IntN(len(rooms))], models[rng.IntN(len(models))] }
 	c2s, client := pick()
@@ -35,7 +35,7 @@ func TestScriptsAreSound(t *testing.T) {
 		lines := replaytest.RandomLines(rng, rng.IntN(40))
 		r := load(t, lines)
 		for _, dir := range directions {
-			for _, m := range []Model{Free, Rigid, Inline} {
+			for _, m := range []Model{Independent, SingleThreaded, AnswersInline} {
 				if err := sound(r, newScript(r, dir, m, nil)); err != nil {
 					t.Fatalf("%v %v: %v\n%s", dir.Sender(), m, err, lines)
 				}
@@ -53,11 +53,11 @@ func TestSerialStandsOrIsSound(t *testing.T) {
 		lines := replaytest.RandomLines(rng, rng.IntN(40))
 		r := load(t, lines)
 		for _, dir := range directions {
-			s := newScript(r, dir, Serial, nil)
+			s := newScript(r, dir, BlockingHandlers, nil)
 			for _, stop := range s.stops {
 				stands++
 				if stop.sentBefore > 0 && s.need[stop.sentBefore-1] > stop.readBefore {
-					t.Fatalf("%v stands at #%d before it has sent its frame %d\n%s", dir.Sender(), r.frameOf(stop.held).seq, stop.sentBefore, lines)
+					t.Fatalf("%v stands at #%d before it has sent its message %d\n%s", dir.Sender(), r.frameOf(stop.held).seq, stop.sentBefore, lines)
 				}
 				s.hold, s.need = s.hold[:stop.readBefore], s.need[:stop.sentBefore]
 			}
@@ -75,7 +75,7 @@ func sound(r *Recording, s *script) error {
 	for k, need := range s.need {
 		f := r.frames[r.nth(s.own, k+1)]
 		if need > f.before {
-			return fmt.Errorf("#%d needs %d frames read, %d were recorded before it", f.seq, need, f.before)
+			return fmt.Errorf("#%d needs %d messages read, %d were recorded before it", f.seq, need, f.before)
 		}
 		if k > 0 && need < s.need[k-1] {
 			return fmt.Errorf("need falls at #%d", f.seq)
@@ -86,7 +86,7 @@ func sound(r *Recording, s *script) error {
 			return fmt.Errorf("hold falls at %d", j)
 		}
 		if hold > 0 && s.need[hold-1] > int32(j) {
-			return fmt.Errorf("after %d reads it waits for its own frame %d, which needs %d", j, hold, s.need[hold-1])
+			return fmt.Errorf("after %d reads it waits for its own message %d, which needs %d", j, hold, s.need[hold-1])
 		}
 	}
 	return nil
@@ -97,8 +97,8 @@ func TestUnboundedPasses(t *testing.T) {
 	for range 2000 {
 		lines := replaytest.RandomLines(rng, rng.IntN(60))
 		r := load(t, lines)
-		for _, client := range []Model{Free, Rigid, Inline} {
-			for _, server := range []Model{Free, Rigid, Inline} {
+		for _, client := range []Model{Independent, SingleThreaded, AnswersInline} {
+			for _, server := range []Model{Independent, SingleThreaded, AnswersInline} {
 				s := Setup{Capacity{Unbounded, Unbounded}, client, server}
 				if v := Replay(r, s); v.Verdict != Pass {
 					t.Fatalf("%v\n%s\n%s", s, lines, v.Text())
@@ -106,7 +106,7 @@ func TestUnboundedPasses(t *testing.T) {
 			}
 		}
 		if v := Replay(r, Setup{}); v.Verdict != Pass {
-			t.Fatalf("free ends at capacity 0\n%s\n%s", lines, v.Text())
+			t.Fatalf("free ends with buffer 0\n%s\n%s", lines, v.Text())
 		}
 	}
 }
@@ -151,10 +151,10 @@ func TestHangIsExplained(t *testing.T) {
 		}
 		count[v.Category]++
 		inboxes := s.Client.stands() || s.Server.stands()
-		if v.Category != HeadOn && !inboxes || len(v.Changes) == 0 || (len(v.Cycle) < 2) != (v.Category == NeverSent) {
+		if v.Category != BothWrite && !inboxes || len(v.Changes) == 0 || (len(v.Cycle) < 2) != (v.Category == NeverSent) {
 			t.Fatalf("%v\n%s\n%s", s, lines, v.Text())
 		}
-		if (s.Client == Rigid || s.Server == Rigid) && !inboxes && v.Category == HeadOn && s.Client.kind != inline && s.Server.kind != inline && len(v.Assumptions) == 0 {
+		if (s.Client == SingleThreaded || s.Server == SingleThreaded) && !inboxes && v.Category == BothWrite && s.Client.kind != answersInline && s.Server.kind != answersInline && len(v.Assumptions) == 0 {
 			t.Fatalf("a rigid hang without its assumption\n%s\n%s", lines, v.Text())
 		}
 		for i, name := range v.Cycle {
@@ -164,7 +164,7 @@ func TestHangIsExplained(t *testing.T) {
 			}
 		}
 	}
-	for _, c := range []string{Pass, HeadOn, Swallowed, NeverSent} {
+	for _, c := range []string{Pass, BothWrite, BehindNotification, NeverSent} {
 		if count[c] < 50 {
 			t.Errorf("only %d cases of %q", count[c], c)
 		}

@@ -146,7 +146,7 @@ func (l *loader) Take(step timeline.Step) error {
 		l.delivered = append(l.delivered, delivery{at: int32(len(l.frames)), dir: e.Dir, upto: int32(upto)})
 	case store.Frame:
 		if e.Dir != transport.ClientToServer && e.Dir != transport.ServerToClient {
-			return fmt.Errorf("frame event %d: no direction", e.Seq)
+			return fmt.Errorf("event %d: no direction", e.Seq)
 		}
 		index := int32(len(l.frames))
 		l.byDirection[e.Dir] = append(l.byDirection[e.Dir], index)
@@ -334,7 +334,7 @@ func (r *Recording) Warnings() []string {
 		list = append(list, fmt.Sprintf("the recording has lost %s: what was there is not played", phrase.Plural(r.lost, "event")))
 	}
 	if r.streams {
-		list = append(list, "the recording has HTTP streams, which have no order among them; they are played as one row of frames each way")
+		list = append(list, "the recording has HTTP streams, which have no order among them; they are played as one row of messages each way")
 	}
 	return list
 }

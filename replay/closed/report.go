@@ -22,15 +22,15 @@ const shownUnanswered = 10
 func (v Verdict) Text() string {
 	var b strings.Builder
 	v.openText(&b)
-	c2s := phrase.Plural(v.Frames.C2S.Read, "frame")
-	s2c := phrase.Plural(v.Frames.S2C.Read, "frame")
+	c2s := phrase.Plural(v.Frames.C2S.Read, "message")
+	s2c := phrase.Plural(v.Frames.S2C.Read, "message")
 	switch v.Verdict {
 	case Hang:
 		v.hangText(&b)
 	case Nothing:
-		fmt.Fprintf(&b, "%s: %s; %s c2s, %s s2c\n", v.Words(), v.Explanation, c2s, s2c)
+		fmt.Fprintf(&b, "%s: %s; %s from the client, %s from the server\n", v.Words(), v.Explanation, c2s, s2c)
 	default:
-		fmt.Fprintf(&b, "PASS capacity %v, client %s, server %s: %s c2s, %s s2c (%s)\n", v.Capacity, v.Models.Client.label(), v.Models.Server.label(), c2s, s2c, capacityMeans)
+		fmt.Fprintf(&b, "PASS buffer %v, client %s, server %s: %s from the client, %s from the server\n", v.Capacity, v.Models.Client.label(), v.Models.Server.label(), c2s, s2c)
 	}
 	v.warningText(&b)
 	return b.String()
@@ -50,19 +50,13 @@ func (v Verdict) Words() string {
 	return "PASS"
 }
 
-// capacityMeans explains the words of a verdict.
-const capacityMeans = "capacity: how many frames the transport holds each way; c2s: client to server"
-
 // hangText writes the summary, then the blocked parts as a table, with a mark where the cycle
 // closes, and then the assumptions, the changes that would pass, and the last steps.
 func (v Verdict) hangText(b *strings.Builder) {
-	if v.Summary != "" {
-		fmt.Fprintf(b, "A%s.\n", v.Summary[1:])
-	}
-	fmt.Fprintf(b, "%s, capacity %v, client %s, server %s; read %d of %d c2s, %d of %d s2c\n",
+	fmt.Fprintf(b, "%s\n\n%s, buffer %v, client %s, server %s; read %d of %d from the client, %d of %d from the server\n\n",
+		v.Summary,
 		v.Words(), v.Capacity, v.Models.Client.label(), v.Models.Server.label(),
 		v.Frames.C2S.Read, v.Frames.C2S.Recorded, v.Frames.S2C.Read, v.Frames.S2C.Recorded)
-	fmt.Fprintf(b, "  %s.\n\n", v.Explanation)
 	width := 0
 	for _, w := range v.Waits {
 		width = max(width, utf8.RuneCountInString(w.Who))
@@ -83,7 +77,7 @@ func (v Verdict) hangText(b *strings.Builder) {
 	for _, list := range []struct {
 		title string
 		lines []string
-	}{{"assumed", v.Assumptions}, {"changes", v.Changes}, {"last steps", v.Sequence}, {"words", []string{capacityMeans}}} {
+	}{{"assumed", v.Assumptions}, {"changes", v.Changes}, {"last steps", v.Sequence}} {
 		if len(list.lines) == 0 {
 			continue
 		}
@@ -131,7 +125,7 @@ func (v Verdict) openText(b *strings.Builder) {
 		fmt.Fprintf(b, "  #%d %s: the %s owes the answer, waited %s\n", u.Seq, u.Call, u.Owes, u.Waited)
 	}
 	if v.Verdict != Hang {
-		b.WriteString("  A transport of this capacity is not the reason, with ends of these models:\n")
+		b.WriteString("  A transport with this buffer is not the reason, with sides of these models:\n")
 	}
 }
 
@@ -139,7 +133,7 @@ func (v Verdict) openText(b *strings.Builder) {
 func (s blockedState) explain(graph waitGraph) string {
 	for _, n := range graph.nodes {
 		if n.role == roleQueue {
-			return graph.category() + ": " + s.explainQueue(n.own)
+			return s.explainQueue(n.own)
 		}
 	}
 	for _, n := range graph.nodes {
@@ -152,8 +146,8 @@ func (s blockedState) explain(graph waitGraph) string {
 		f := s.recording.nth(dir, int(s.ends[dir].offered))
 		ends = append(ends, fmt.Sprintf("the %s sends %s and does not read until it is taken", dir.Sender(), s.recording.label(f)))
 	}
-	return fmt.Sprintf("%s: %s; %s; neither c2s (capacity %v) nor s2c (capacity %v) has room",
-		graph.category(), ends[0], ends[1], s.capacity.C2S, s.capacity.S2C)
+	return fmt.Sprintf("%s; %s; there is room in neither direction (buffer c2s=%v,s2c=%v)",
+		ends[0], ends[1], s.capacity.C2S, s.capacity.S2C)
 }
 
 // explainQueue describes a receive loop that is stuck with a notification in hand.
@@ -167,7 +161,7 @@ func (s blockedState) explainQueue(own transport.Direction) string {
 	if m.method == mcp.NotificationProgress {
 		held = fmt.Sprintf("progress notification #%d", seq)
 	}
-	fmt.Fprintf(&b, "the %s's receive loop holds %s, handed to the inner queue (capacity %d) that nobody drains during a call; ",
+	fmt.Fprintf(&b, "the %s's reader waits to hand %s to a queue of %d that nobody reads from during a call; ",
 		own.Sender(), held, e.model.queue)
 	w, next, ok := s.wait(node{roleCall, own})
 	switch {
@@ -182,13 +176,13 @@ func (s blockedState) explainQueue(own transport.Direction) string {
 	return b.String()
 }
 
-// assumptions names the places where a rigid end sent before a read that was recorded before
+// assumptions names the places where a single-threaded end sent before a read that was recorded before
 // the send. A tap between the ends cannot see that order, and the hang depends on it.
 func (s blockedState) assumptions() []string {
 	var list []string
 	for _, dir := range directions {
 		e := s.ends[dir]
-		if e.model.kind != rigid {
+		if e.model.kind != singleThreaded {
 			continue
 		}
 		for k := int(e.offered); k > 0; k-- {
@@ -197,7 +191,7 @@ func (s blockedState) assumptions() []string {
 				continue
 			}
 			crossed := s.recording.frames[s.recording.nth(dir.Reverse(), int(e.need[k-1])+1)]
-			list = append(list, fmt.Sprintf("the recording does not show that the %s had taken #%d before it sent #%d; rigid takes it that it had not",
+			list = append(list, fmt.Sprintf("the recording does not show that the %s had taken #%d before it sent #%d; single-threaded takes it that it had not",
 				dir.Sender(), crossed.seq, sent.seq))
 			break
 		}
@@ -205,7 +199,7 @@ func (s blockedState) assumptions() []string {
 	return list
 }
 
-// explainWork describes serial receive loops that are stuck at their work.
+// explainWork describes blocking receive loops that are stuck at their work.
 func (s blockedState) explainWork(graph waitGraph) string {
 	var parts []string
 	for _, n := range graph.nodes {
@@ -218,12 +212,12 @@ func (s blockedState) explainWork(graph waitGraph) string {
 			parts = append(parts, s.work(n.own))
 		}
 	}
-	return graph.category() + ": " + strings.Join(parts, "; ")
+	return strings.Join(parts, "; ")
 }
 
-// works reports whether an end is serial and stuck at its work.
+// works reports whether an end is blocking and stuck at its work.
 func (s blockedState) works(own transport.Direction) bool {
-	return s.ends[own].model.kind == serial && s.ends[own].stopped() != nil
+	return s.ends[own].model.kind == blockingHandlers && s.ends[own].stopped() != nil
 }
 
 func (s blockedState) work(own transport.Direction) string {
@@ -247,7 +241,7 @@ func (s blockedState) work(own transport.Direction) string {
 	return fmt.Sprintf("%s (%s)", does, w.Why)
 }
 
-// workAssumptions names the calls that the model attributes to a handler of a serial end.
+// workAssumptions names the calls that the model attributes to a handler of a blocking end.
 func (s blockedState) workAssumptions(graph waitGraph) []string {
 	var list []string
 	for _, n := range graph.nodes {
@@ -255,7 +249,7 @@ func (s blockedState) workAssumptions(graph waitGraph) []string {
 			continue
 		}
 		stop := s.ends[n.own].stopped()
-		list = append(list, fmt.Sprintf("the recording does not show what made the %s send #%d; serial takes it that the handler of #%d did, and waits for the response",
+		list = append(list, fmt.Sprintf("the recording does not show what made the %s send #%d; blocking-handlers takes it that the handler of #%d did, and waits for the response",
 			n.own.Sender(), s.recording.frameOf(stop.call).seq, s.recording.frameOf(stop.held).seq))
 	}
 	return list
@@ -274,7 +268,7 @@ func (s blockedState) shape(graph waitGraph) string {
 		}
 		switch messages := s.recording.messagesOf(s.recording.frames[f]); len(messages) {
 		case 0:
-			list[i] += " (noise)"
+			list[i] += " (stray output)"
 		case 1:
 			list[i] += fmt.Sprintf(" (%s)", messages[0].kind)
 		default:
@@ -294,7 +288,7 @@ const (
 func (s blockedState) sequence() []string {
 	lines := []string{timeline.Lifelines(laneWidth)}
 	if skipped := s.trail.n - trailLen; skipped > 0 {
-		lines = append(lines, "  "+timeline.Arrow(transport.NoDirection, true, phrase.Plural(skipped, "frame")+" before", laneWidth))
+		lines = append(lines, "  "+timeline.Arrow(transport.NoDirection, true, phrase.Plural(skipped, "message")+" before", laneWidth))
 	}
 	for i := max(0, s.trail.n-trailLen); i < s.trail.n; i++ {
 		index := s.trail.last[i%trailLen]
@@ -319,7 +313,7 @@ func (s blockedState) sequence() []string {
 			lines = append(lines, "  "+timeline.Arrow(transport.NoDirection, true, fmt.Sprintf("%d more queued in %v", more, dir), laneWidth))
 		}
 		if offered > acked {
-			left(offered, fmt.Sprintf("in the hand of the %s's writer", dir.Sender()))
+			left(offered, fmt.Sprintf("the %s is blocked writing it", dir.Sender()))
 		}
 	}
 	return lines
@@ -329,30 +323,37 @@ func (s blockedState) sequence() []string {
 // something as well, when a timer ends or a person gives up, but hardly so soon.
 const reactionTime = time.Second
 
-// Summary says in a sentence which ends of these models would hang on a session that hangs
-// under them, such as "a client such as python-sdk 1.3 would hang on this session". It is ""
-// if both are free.
-func (m Models) Summary() string {
-	var ends []string
+// who names the sides of these models that can hang, such as "a client such as python-sdk 1.3"; ""
+// if both are independent. Several is true of two sides.
+func (m Models) who() (names string, several bool) {
+	var sides []string
 	for _, dir := range directions {
-		if model := (Setup{Client: m.Client, Server: m.Server}).model(dir); model.kind != free {
-			ends = append(ends, fmt.Sprintf("a %s %s", dir.Sender(), model.like(dir)))
+		if model := (Setup{Client: m.Client, Server: m.Server}).model(dir); model.kind != independent {
+			sides = append(sides, fmt.Sprintf("a %s %s", dir.Sender(), model.like(dir)))
 		}
 	}
-	if len(ends) == 0 {
-		return ""
-	}
-	return strings.Join(ends, " with ") + " would hang on this session"
+	return strings.Join(sides, " with "), len(sides) > 1
 }
 
-// summary is the summary of the ends that take part in the hang, with what the recorded ends
-// did. An end that reads takes no part.
-func (s blockedState) summary() string {
+// Summary says in a clause which sides of these models would hang on a session that hangs under
+// them, such as "a client such as python-sdk 1.3 would hang on this session". It is "" if both
+// are independent.
+func (m Models) Summary() string {
+	who, _ := m.who()
+	if who == "" {
+		return ""
+	}
+	return who + " would hang on this session"
+}
+
+// summary says in sentences which sides hang, why, and what would mend it, and then what the
+// recorded sides did. A side that reads takes no part.
+func (s blockedState) summary(why, remedy string) string {
 	var stuck Setup
 	var recorded []string
 	for _, dir := range directions {
 		m := s.ends[dir].model
-		if m.kind == free || s.ends[dir].reading() {
+		if m.kind == independent || s.ends[dir].reading() {
 			continue
 		}
 		stuck = stuck.with(dir, m)
@@ -360,7 +361,25 @@ func (s blockedState) summary() string {
 			recorded = append(recorded, fact)
 		}
 	}
-	return strings.Join(slices.Insert(recorded, 0, Models{stuck.Client, stuck.Server}.Summary()), "; ")
+	who, several := Models{stuck.Client, stuck.Server}.who()
+	hangs := "hangs"
+	if several {
+		hangs = "hang"
+	}
+	text := fmt.Sprintf("A%s %s here: %s. %s.", strings.TrimPrefix(who, "a"), hangs, why, sentence(remedy))
+	if len(recorded) > 0 {
+		text += " T" + strings.Join(recorded, "; ")[1:] + "."
+	}
+	return text
+}
+
+// sentence returns a clause with a capital at its beginning, unless it begins with the name of an SDK.
+func sentence(clause string) string {
+	name, _, _ := strings.Cut(clause, " ")
+	if slices.Contains(sdks(), name) {
+		return clause
+	}
+	return strings.ToUpper(clause[:1]) + clause[1:]
 }
 
 // recordedEnd says whether the recorded end got past the place where the model of the end is

@@ -202,13 +202,13 @@ func (h *Half) Sent() bool { return h.sent() }
 // message that was left.
 func (h *Half) Read() bool { return h.read() }
 
-// Stop is the place where a receive loop is stuck. An inbox holds a notification for which
-// the queue has no room while a call of its end is in flight. A serial end works at a frame
+// Stop is the place where a receive loop is stuck. A notification queue holds a notification for which
+// the queue has no room while a call of its end is in flight. A blocking end works at a frame
 // and waits for another behind.
 type Stop struct {
 	Inside bool // the awaited response is in the same frame, behind the notification
 	Never  bool // the recording has no end of the call in flight, or of the work
-	Works  bool // serial
+	Works  bool // blocking
 	Held   int  // the frame in hand
 	Call   int  // the own frame with the call in flight; 0: none
 }
@@ -219,7 +219,7 @@ func (h *Half) Stopped() *Stop {
 	if s == nil {
 		return nil
 	}
-	stop := &Stop{Inside: s.inside, Never: s.releasedBy == forever && !s.answered, Works: h.model.kind == serial, Held: int(s.readBefore)}
+	stop := &Stop{Inside: s.inside, Never: s.releasedBy == forever && !s.answered, Works: h.model.kind == blockingHandlers, Held: int(s.readBefore)}
 	if s.call >= 0 {
 		stop.Call = int(h.recording.frameOf(s.call).n)
 	}

@@ -20,15 +20,15 @@ type script struct {
 	model         Model
 	need          []int32 // need[k]: frames read before own frame k+1 is offered
 	hold          []int32 // hold[j]: own frames acked before reading on after j frames
-	stops         []stop  // inbox, serial: where the receive loop is stuck
-	debt          int     // inbox: size of the queue with which no stop occurs
-	mayStayUnread int32   // serial: last frames behind a stop that may stay unread
+	stops         []stop  // notification queue, blocking: where the receive loop is stuck
+	debt          int     // notification queue: size of the queue with which no stop occurs
+	mayStayUnread int32   // blocking: last frames behind a stop that may stay unread
 }
 
 // newScript returns the half of the end that sends in direction own, or a part of it if the flag is raised.
 func newScript(recording *Recording, own transport.Direction, model Model, flag *interrupt.Flag) *script {
 	s := &script{own: own, model: model, hold: make([]int32, recording.Frames(own.Reverse())+1)}
-	if model.kind == rigid {
+	if model.kind == singleThreaded {
 		s.need = rigidNeeds(recording, own, flag)
 		k := 0
 		for j := range s.hold { // a read waits for every send before
@@ -49,11 +49,11 @@ func newScript(recording *Recording, own transport.Direction, model Model, flag 
 		s.need = append(s.need, recording.frames[f].before)
 	}
 	switch model.kind {
-	case inline:
+	case answersInline:
 		s.answerInline(recording, flag)
-	case inbox:
+	case notificationQueue:
 		s.fillInbox(recording, flag)
-	case serial:
+	case blockingHandlers:
 		s.workSerially(recording, flag)
 	}
 	return s
@@ -189,16 +189,16 @@ func (w *rigidWalk) send(frame recordedFrame) {
 	w.need = append(w.need, need)
 }
 
-// stop is a place where a receive loop is stuck: an inbox with a notification for which the
-// queue has no room; a serial loop at work that waits for a frame behind.
+// stop is a place where a receive loop is stuck: a notification queue with a notification for which the
+// queue has no room; a blocking loop at work that waits for a frame behind.
 type stop struct {
 	readBefore int32 // frames read; the last is in hand
 	held       int32 // index of the message in hand
 	call       int32 // index of the request in flight; -1: none
 	awaited    int32 // index of the message behind that would end the wait; -1: not recorded
-	sentBefore int32 // serial: own frames sent before the stop
-	releasedBy int32 // inbox: own cancellation that would end the wait; or forever
-	inside     bool  // inbox: the awaited answer is in the held frame itself
+	sentBefore int32 // blocking: own frames sent before the stop
+	releasedBy int32 // notification queue: own cancellation that would end the wait; or forever
+	inside     bool  // notification queue: the awaited answer is in the held frame itself
 
 	answered bool // the recording has the awaited message
 }

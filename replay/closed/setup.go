@@ -9,7 +9,7 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-// Setup is the capacity and the models of a closed replay. The zero value is two free ends
+// Setup is the capacity and the models of a closed replay. The zero value is two independent ends
 // at capacity 0.
 type Setup struct {
 	Capacity Capacity
@@ -47,7 +47,7 @@ func ParseRoom(s string) (Room, error) {
 	}
 	n, err := strconv.ParseInt(s, 10, 32)
 	if err != nil || n < 0 {
-		return 0, fmt.Errorf("parse capacity %q: want a number of frames from 0, or unbounded", s)
+		return 0, fmt.Errorf("parse buffer %q: want a number of messages from 0, or unbounded", s)
 	}
 	return Room(n), nil
 }
@@ -107,7 +107,7 @@ func ParseCapacity(s string) (Capacity, error) {
 		case "s2c":
 			c.S2C = r
 		default:
-			return Capacity{}, fmt.Errorf("parse capacity %q: want N, unbounded, or c2s=N,s2c=N", s)
+			return Capacity{}, fmt.Errorf("parse buffer %q: want N, unbounded, or c2s=N,s2c=N", s)
 		}
 	}
 	return c, nil

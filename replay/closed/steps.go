@@ -12,14 +12,14 @@ type Step struct {
 	Round int
 	// C2S and S2C count the frames in the lanes.
 	C2S, S2C int
-	// Client and Server are the inner queues of ends with an inbox model, otherwise zero.
+	// Client and Server are the inner queues of ends with a notification queue model, otherwise zero.
 	Client, Server InnerQueue
 }
 
-// InnerQueue is the state of an inbox's queue of notifications, see [Inbox].
+// InnerQueue is the state of a notification queue's queue of notifications, see [NotificationQueue].
 type InnerQueue struct {
 	Size int // notifications in the queue
-	Room int // the Q of [Inbox]
+	Room int // the Q of [NotificationQueue]
 	// Stuck: the receive loop holds a notification for which the queue has no room.
 	Stuck bool
 }
@@ -31,7 +31,7 @@ func Steps(recording *Recording, setup Setup, visit func(Step)) {
 	step := Step{Round: 1}
 	lanes := [3]*int{transport.ClientToServer: &step.C2S, transport.ServerToClient: &step.S2C}
 	queues := [3]*InnerQueue{transport.ClientToServer: &step.Client, transport.ServerToClient: &step.Server}
-	var levels [3][]innerLevel // by the direction of sending; nil without an inbox
+	var levels [3][]innerLevel // by the direction of sending; nil without a notification queue
 	for _, dir := range directions {
 		if room, ok := setup.model(dir).Queue(); ok {
 			queues[dir].Room = room
@@ -61,7 +61,7 @@ func Steps(recording *Recording, setup Setup, visit func(Step)) {
 	}
 }
 
-// innerLevel is the state of an inbox's queue when its end has read a number of frames. The
+// innerLevel is the state of a notification queue's queue when its end has read a number of frames. The
 // recording fixes it, as it fixes the stops (see fillInbox).
 type innerLevel struct {
 	size    int32
@@ -77,7 +77,7 @@ func (l innerLevel) after(acked int32) (size int, stuck bool) {
 	return int(l.size), l.stuck
 }
 
-// innerLevels returns the levels of an end with an inbox, by the number of frames read.
+// innerLevels returns the levels of an end with a notification queue, by the number of frames read.
 func innerLevels(recording *Recording, played *script) []innerLevel {
 	copied := &script{own: played.own, model: played.model, hold: make([]int32, len(played.hold))}
 	w := inboxWalk{r: recording, s: copied, loop: NewLoop[int32](played.model), levels: make([]innerLevel, 1, len(played.hold))}

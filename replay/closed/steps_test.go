@@ -20,7 +20,7 @@ func TestStepsAgree(t *testing.T) {
 	if err != nil || len(paths) < 20 {
 		t.Fatalf("%d sessions, %v", len(paths), err)
 	}
-	models := []string{"free", "rigid", "inline", "serial", "inbox:0", "inbox:1", "inbox:2"}
+	models := []string{"independent", "single-threaded", "answers-inline", "blocking-handlers", "notification-queue=0", "notification-queue=1", "notification-queue=2"}
 	replays, hangs, stuck := 0, 0, 0
 	for _, path := range paths {
 		events, err := jsonl.ReadFile(path)
@@ -75,7 +75,7 @@ func waitsForQueue(verdict closed.Verdict, who string) bool {
 
 func setupOf(t *testing.T, client, server, capacity string) (s closed.Setup) {
 	t.Helper()
-	x, err := closed.ParseExpectation(fmt.Sprintf("pass client=%s server=%s capacity=unbounded", client, server))
+	x, err := closed.ParseExpectation(fmt.Sprintf("pass client=%s server=%s buffer=unbounded", client, server))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,19 +130,19 @@ func walked(t *testing.T, r *closed.Recording, setup closed.Setup, want closed.P
 // cancellation of the last call drains it.
 func TestStepsQueue(t *testing.T) {
 	for _, c := range []struct{ name, lines, client, want string }{
-		{"drained by the answer", "> 1:call!\n< ~progress\n< ~progress\n< 1=\n< ~message", "inbox:3", "1 2 0 0"},
-		{"stuck", "> 1:call!\n< ~progress\n< ~progress\n< 1=", "inbox:1", "1 1!"},
-		{"stuck without a queue", "> 1:call!\n< ~progress\n< 1=", "inbox:0", "0!"},
-		{"the last of two calls", "> 1:call!\n> 2:call\n< ~progress\n< 1=\n< ~progress\n< 2=", "inbox:2", "1 1 2 0"},
-		{"drained by the cancellation", "> 1:call!\n< ~progress\n> ~cancelled:1\n> 2:call!\n< ~progress\n< 2=", "inbox:1", "1 0 1 0"},
-		{"released by the cancellation", "> 1:call!\n< ~progress\n< ~progress\n> ~cancelled:1\n< ~message", "inbox:1", "1 1! 0 0"},
+		{"drained by the answer", "> 1:call!\n< ~progress\n< ~progress\n< 1=\n< ~message", "notification-queue=3", "1 2 0 0"},
+		{"stuck", "> 1:call!\n< ~progress\n< ~progress\n< 1=", "notification-queue=1", "1 1!"},
+		{"stuck without a queue", "> 1:call!\n< ~progress\n< 1=", "notification-queue=0", "0!"},
+		{"the last of two calls", "> 1:call!\n> 2:call\n< ~progress\n< 1=\n< ~progress\n< 2=", "notification-queue=2", "1 1 2 0"},
+		{"drained by the cancellation", "> 1:call!\n< ~progress\n> ~cancelled:1\n> 2:call!\n< ~progress\n< 2=", "notification-queue=1", "1 0 1 0"},
+		{"released by the cancellation", "> 1:call!\n< ~progress\n< ~progress\n> ~cancelled:1\n< ~message", "notification-queue=1", "1 1! 0 0"},
 	} {
 		r, err := closed.Load(replaytest.SequenceOf(replaytest.Session(t, c.lines)))
 		if err != nil {
 			t.Fatal(c.name, err)
 		}
 		var got []string
-		setup := setupOf(t, c.client, "free", "unbounded")
+		setup := setupOf(t, c.client, "independent", "unbounded")
 		var last closed.InnerQueue
 		last.Room, _ = setup.Client.Queue()
 		closed.Steps(r, setup, func(step closed.Step) {

@@ -10,11 +10,11 @@ import (
 func TestModelTerms(t *testing.T) {
 	var listed []string
 	for _, term := range ModelTerms() {
-		name, _, _ := strings.Cut(term.Word, ":")
+		name, _, _ := strings.Cut(term.Word, "=")
 		listed = append(listed, name)
 	}
-	for _, m := range []Model{Free, Rigid, Inline, Serial, SerialExceptTools, Inbox(0)} {
-		name, _, _ := strings.Cut(m.String(), ":")
+	for _, m := range []Model{Independent, SingleThreaded, AnswersInline, BlockingHandlers, BlockingHandlersExceptTools, NotificationQueue(0)} {
+		name, _, _ := strings.Cut(m.String(), "=")
 		if !strings.Contains(" "+strings.Join(listed, " ")+" ", " "+name+" ") {
 			t.Errorf("no term %s in %q", name, listed)
 		}

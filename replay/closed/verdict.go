@@ -27,11 +27,12 @@ type Verdict struct {
 	Proved      bool   `json:"proved"`
 	Category    string `json:"category"` // of a hang; else ""
 	Explanation string `json:"explanation"`
-	// Summary says which ends would hang on the session, and whether the recorded ends did.
+	// Summary says of a hang which sides hang, why, and what mends it, and whether the recorded
+	// sides hung.
 	Summary  string   `json:"summary"`
-	Capacity Capacity `json:"capacity"`
+	Capacity Capacity `json:"buffer"`
 	Models   Models   `json:"models"`
-	Frames   Played   `json:"frames"`
+	Frames   Played   `json:"messages"`
 	// Waits are the blocked parts: first the cycle in its order, then others.
 	Waits []Wait `json:"waits"`
 	// Cycle names the parts that wait for each other; the last waits for the first.
@@ -54,14 +55,14 @@ type Models struct {
 	Server Model `json:"server"`
 }
 
-// Flags returns the flags of the command mcprec that name the models, without those of free
+// Flags returns the flags of the command mcprec that name the models, without those of independent
 // ends.
 func (m Models) Flags() []string {
 	var list []string
-	if m.Client != Free {
+	if m.Client != Independent {
 		list = append(list, "--client", m.Client.String())
 	}
-	if m.Server != Free {
+	if m.Server != Independent {
 		list = append(list, "--server", m.Server.String())
 	}
 	return list
@@ -145,8 +146,9 @@ func ReplayContext(ctx context.Context, recording *Recording, setup Setup) (Verd
 	}
 	v.Verdict = Hang
 	v.Proved = true
-	blockedState{p}.describe(&v)
-	v.Changes = changes{recording, setup, flag}.all(p)
+	others := changes{recording, setup, flag}
+	blockedState{p}.describe(&v, others.remedy(p))
+	v.Changes = others.all(p)
 	if err := flag.Err(); err != nil {
 		return Verdict{}, err
 	}
@@ -160,10 +162,10 @@ func (p *closedRun) way(dir transport.Direction) Way {
 	}
 }
 
-// describe writes the description of a hang into a verdict.
-func (s blockedState) describe(verdict *Verdict) {
+// describe writes the description of a hang into a verdict, with what mends it.
+func (s blockedState) describe(verdict *Verdict, remedy string) {
 	k := s.waitGraph()
-	verdict.Category = k.category()
+	verdict.Category = s.category(k)
 	for _, n := range k.nodes {
 		w, _, _ := s.wait(n)
 		verdict.Waits = append(verdict.Waits, w)
@@ -175,9 +177,10 @@ func (s blockedState) describe(verdict *Verdict) {
 		w, _, _ := s.wait(n)
 		verdict.Waits = append(verdict.Waits, w)
 	}
-	verdict.Summary = s.summary()
-	verdict.Explanation = s.explain(k)
-	if verdict.Category == HeadOn { // only these come from the order of a rigid end
+	why := s.explain(k)
+	verdict.Explanation = verdict.Category + ": " + why
+	verdict.Summary = s.summary(why, remedy)
+	if verdict.Category == BothWrite { // only these come from the order of a single-threaded end
 		verdict.Assumptions = append(verdict.Assumptions, s.assumptions()...)
 	}
 	verdict.Assumptions = append(verdict.Assumptions, s.workAssumptions(k)...)
@@ -212,7 +215,7 @@ func Judge(recording *Recording, setup Setup) Outcome {
 	o.Verdict = Hang
 	at := blockedState{p}
 	k := at.waitGraph()
-	o.Category, o.Shape = k.category(), at.shape(k)
+	o.Category, o.Shape = at.category(k), at.shape(k)
 	for _, n := range k.nodes {
 		if f := at.held(n); f >= 0 {
 			o.Involved = append(o.Involved, recording.frames[f].seq)

@@ -21,36 +21,36 @@ func TestSeed(t *testing.T) {
 	r := load(t, seed)
 	var cycle []string
 	for capacity := range strings.FieldsSeq(capacities) {
-		v := Replay(r, setup(t, "inbox:0 free "+capacity))
-		if v.Verdict != Hang || !v.Proved || v.Category != Swallowed {
-			t.Fatalf("capacity %s: %s %s", capacity, v.Verdict, v.Category)
+		v := Replay(r, setup(t, "notification-queue=0 independent "+capacity))
+		if v.Verdict != Hang || !v.Proved || v.Category != BehindNotification {
+			t.Fatalf("buffer %s: %s %s", capacity, v.Verdict, v.Category)
 		}
 		if cycle == nil {
 			cycle = v.Cycle
 		}
 		if !slices.Equal(cycle, v.Cycle) {
-			t.Errorf("capacity %s: cycle %q, at 0 it was %q", capacity, v.Cycle, cycle)
+			t.Errorf("buffer %s: cycle %q, at 0 it was %q", capacity, v.Cycle, cycle)
 		}
 		where := "queued in s2c"
 		if capacity == "0" {
-			where = "in the hand of the server's writer"
+			where = "the server is blocked writing it"
 		}
 		text := v.Text()
 		for _, want := range []string{
-			"swallowed",
-			"the client's receive loop holds progress notification #6, handed to the inner queue (capacity 0) that nobody drains during a call",
+			"blocked behind a notification",
+			"the client's reader waits to hand progress notification #6 to a queue of 0 that nobody reads from during a call",
 			"the awaited response #7 is behind it (" + where + ")",
-			"no transport capacity hides it (tried 0, 1, 10, 1000, unbounded)",
-			"an inner queue of 1 passes",
-			"a client without an inner queue (free) passes at capacity 0",
+			"no buffer of the transport hides it (tried 0, 1, 10, 1000, unbounded)",
+			"a notification queue of 1 passes",
+			"a client without a notification queue (independent) passes with buffer 0",
 		} {
 			if !strings.Contains(text, want) {
-				t.Errorf("capacity %s: the report does not say %q:\n%s", capacity, want, text)
+				t.Errorf("buffer %s: the report does not say %q:\n%s", capacity, want, text)
 			}
 		}
-		for _, client := range []string{"inbox:1", "inbox:2", "free", "rigid", "inline"} {
-			if v := Replay(r, setup(t, client+" free "+capacity)); v.Verdict != Pass {
-				t.Errorf("client %s, capacity %s: %s", client, capacity, v.Text())
+		for _, client := range []string{"notification-queue=1", "notification-queue=2", "independent", "single-threaded", "answers-inline"} {
+			if v := Replay(r, setup(t, client+" independent "+capacity)); v.Verdict != Pass {
+				t.Errorf("client %s, buffer %s: %s", client, capacity, v.Text())
 			}
 		}
 	}
@@ -58,7 +58,7 @@ func TestSeed(t *testing.T) {
 
 func TestLoadNoDirection(t *testing.T) {
 	_, err := Load(replaytest.SequenceOf([]store.Event{{Seq: 4, Kind: store.Frame}}))
-	if err == nil || !strings.Contains(err.Error(), "frame event 4: no direction") {
+	if err == nil || !strings.Contains(err.Error(), "event 4: no direction") {
 		t.Errorf("%v", err)
 	}
 }
@@ -70,12 +70,12 @@ func TestNotificationDebt(t *testing.T) {
 		r := load(t, "> 1:call!\n"+strings.Repeat("< ~progress\n", n)+"< 1=")
 		for q := range 6 {
 			for _, capacity := range []Room{0, 1, 10} {
-				s := Setup{Capacity: Capacity{capacity, capacity}, Client: Inbox(q)}
+				s := Setup{Capacity: Capacity{capacity, capacity}, Client: NotificationQueue(q)}
 				v := Replay(r, s)
 				if (v.Verdict == Hang) != (n > q) {
-					t.Errorf("%d notifications, queue %d, capacity %v: %s", n, q, capacity, v.Verdict)
+					t.Errorf("%d notifications, queue %d, buffer %v: %s", n, q, capacity, v.Verdict)
 				}
-				if want := fmt.Sprintf("an inner queue of %d passes", n); v.Verdict == Hang && !strings.Contains(v.Text(), want) {
+				if want := fmt.Sprintf("a notification queue of %d passes", n); v.Verdict == Hang && !strings.Contains(v.Text(), want) {
 					t.Errorf("%d notifications, queue %d: the report does not say %q", n, q, want)
 				}
 			}
@@ -85,66 +85,66 @@ func TestNotificationDebt(t *testing.T) {
 
 func TestClosed(t *testing.T) {
 	for _, tt := range []struct{ name, lines, setup, want string }{
-		{"nothing", "", "rigid rigid 0", "pass"},
-		{"one way", "> ~a\n> ~b", "rigid rigid 0", "pass"},
-		{"plain, rigid", replaytest.Plain, "rigid rigid 0", "pass"},
-		{"plain, inline", replaytest.Plain, "inline inline 0", "pass"},
-		{"plain, free", replaytest.Plain, "free free 0", "pass"},
-		{"crossing, rigid", crossing, "rigid rigid 0", "hang head-on"},
-		{"crossing, rigid, c2s", crossing, "rigid rigid c2s=1,s2c=0", "pass"},
-		{"crossing, rigid, s2c", crossing, "rigid rigid c2s=0,s2c=1", "pass"},
-		{"crossing, one rigid", crossing, "rigid free 0", "pass"},
-		{"crossing, inline", crossing, "inline inline 0", "hang head-on"},
-		{"crossing, inline, c2s", crossing, "inline inline c2s=1,s2c=0", "pass"},
-		{"crossing, inline, s2c", crossing, "inline inline c2s=0,s2c=1", "pass"},
-		{"crossing, one inline", crossing, "inline free 0", "pass"},
-		{"inline: answers out of order show that the server read on", "> 1:a\n> 2:b\n< 2=\n< 1=", "rigid inline 0", "pass"},
-		{"flood", flood, "rigid rigid 0", "hang head-on"},
-		{"flood, less than the flood", flood, "rigid rigid 2", "hang head-on"},
-		{"flood, room for it one way", flood, "rigid rigid c2s=3,s2c=0", "pass"},
-		{"flood, free", flood, "free free 0", "pass"},
-		{"delivered settles the order", "> 1:call\n> @2\n< 1:roots/list\n> 1=\n< 1=", "rigid rigid 0", "pass"},
-		{"noise", "< Server starting\n> 1:call\n< \n< 1=", "inline inbox:0 0", "pass"},
-		{"unanswered", "> 1:call\n< 1:roots/list", "inline inline 0", "pass"},
-		{"orphan", "> 1:call\n< 9=\n< 1=", "rigid rigid 0", "pass"},
-		{"id used again", "> 1:a\n< 1=\n> 1:b\n< 1=", "rigid rigid 0", "pass"},
-		{"id used again while open", "> 1:a\n> 1:b\n< 1=\n< 1=", "inline inline 0", "pass"},
-		{"batch", "> [1:a 2:b ~c]\n< [1= 2=]", "rigid inline 0", "pass"},
-		{"batch, the answer behind the notification", "> 1:a\n< [~progress 1=]", "inbox:0 free 0", "hang swallowed"},
-		{"batch, the answer before the notification", "> 1:a\n< [1= ~progress]\n> 2:b\n< 2=", "inbox:0 free 0", "pass"},
-		{"inbox: no call in flight", "< ~a\n< ~a\n> 1:a\n< 1=\n< ~a", "inbox:0 free 0", "pass"},
-		{"inbox: two calls", "> 1:a\n> 2:b\n< 1=\n< ~a\n< 2=", "inbox:0 free 0", "hang swallowed"},
-		{"inbox: peer's requests are not queued", "> 1:a\n< 1:ping\n> 1=\n< 1=", "inbox:0 free 0", "pass"},
-		{"inbox: cancelled", "> 1:a\n< ~progress\n> ~cancelled:1\n> 2:b\n< 2=", "inbox:0 free 0", "pass"},
-		{"inbox: cancelled behind a second", "> 1:a\n< ~progress\n< ~progress\n> ~cancelled:1\n> 2:b\n< 2=", "inbox:0 free 0", "hang swallowed"},
-		{"inbox: cancelled, late answer", "> 1:a\n< ~progress\n> ~cancelled:1\n< 1=\n< ~a", "inbox:0 free 0", "pass"},
-		{"inbox: no answer, last notification held", "> 1:a\n< ~progress", "inbox:0 free 0", "pass"},
-		{"inbox: no answer", "> 1:a\n< ~progress\n< ~progress", "inbox:0 free 0", "hang never sent"},
-		{"inbox: an open listen is no call", "> 1:subscriptions/listen\n< ~a\n< ~a", "inbox:0 free 0", "pass"},
-		{"inbox of the server", "< 1:roots/list\n> ~progress\n> 1=", "free inbox:0 unbounded", "hang swallowed"},
-		{"inbox at both ends", "> 1:a\n< 1:b\n< ~n\n> ~n\n> 1=\n< 1=", "inbox:0 inbox:0 10", "hang swallowed"},
-		{"serial", replaytest.Plain, "serial serial 0", "pass"},
-		{"serial: works between two requests", "> 1:a\n> ~n\n< ~progress\n> 2:b\n< 1=\n< 2=", "free serial 0", "pass"},
-		{"serial: a handler asks", "> 1:a\n< 1:roots/list\n> 1=\n< 1=", "free serial unbounded", "hang swallowed"},
-		{"serial: a handler asks and does not wait", "> 1:a\n< 1:roots/list\n< 1=\n> 1=", "free serial 0", "pass"},
-		{"serial: the session pings", "> 1:a\n< 1:ping\n> 1=\n< 1=", "free serial 0", "pass"},
-		{"serial: a client's calls are its application's", "< 1:ping\n> 1:a\n< 1=\n> 1=", "serial free 0", "pass"},
-		{"serial: nothing is open", "> 1:a\n< 1=\n< 1:roots/list\n> 1=\n> 2:b\n< 2=", "free serial 0", "pass"},
-		{"serial: answers out of order show that it read on", "> 1:a\n> 2:b\n< 2=\n< 1=", "free serial 0", "pass"},
-		{"serial: no answer, nothing behind", "> 1:a\n< ~progress", "free serial 0", "pass"},
-		{"serial: no answer, a request behind", "> 1:a\n> 2:b", "free serial unbounded", "hang never sent"},
-		{"serial: a cancellation is not taken", "> 1:a\n> ~cancelled:1", "free serial 0", "hang never sent"},
-		{"serial: a cancellation is not read", "> 1:a\n> ~cancelled:1", "free serial c2s=1,s2c=0", "pass"},
-		{"serial: a late answer", "> 1:a\n> ~cancelled:1\n< 1=", "free serial 0", "pass"},
-		{"serial: listen", "> 1:subscriptions/listen\n< ~a\n> 2:b\n< 2=", "free serial unbounded", "hang never sent"},
-		{"serial: listen, cancelled", "> 1:subscriptions/listen\n> 2:b\n< 2=\n> ~cancelled:1", "free serial unbounded", "hang swallowed"},
-		{"serial: list_changed, and the handler lists", "< ~tools/list_changed\n> 1:tools/list\n< 1=", "serial free unbounded", "hang swallowed"},
-		{"serial: list_changed, and another call", "< ~tools/list_changed\n> 1:call\n< 1=\n> 2:tools/list\n< 2=", "serial free 0", "pass"},
-		{"serial: the server asks before it lists", "< ~tools/list_changed\n> 1:tools/list\n< 1:ping\n> 1=\n< 1=", "serial free unbounded", "hang swallowed"},
-		{"serial: each asks the other", "< ~tools/list_changed\n> 1:tools/list\n< 1:ping", "serial serial 0", "hang mutual call"},
-		{"serial: one asks", "< ~tools/list_changed\n> 1:tools/list\n< 1:ping", "serial free unbounded", "hang never sent"},
-		{"serial, crossing", "> 1:a\n< 1:b\n< 1=\n> 1=", "serial serial 0", "hang head-on"},
-		{"inbox, rigid server", seed, "inbox:0 rigid 10", "hang swallowed"},
+		{"nothing", "", "single-threaded single-threaded 0", "pass"},
+		{"one way", "> ~a\n> ~b", "single-threaded single-threaded 0", "pass"},
+		{"plain, rigid", replaytest.Plain, "single-threaded single-threaded 0", "pass"},
+		{"plain, inline", replaytest.Plain, "answers-inline answers-inline 0", "pass"},
+		{"plain, free", replaytest.Plain, "independent independent 0", "pass"},
+		{"crossing, rigid", crossing, "single-threaded single-threaded 0", "hang both sides write and neither reads"},
+		{"crossing, rigid, c2s", crossing, "single-threaded single-threaded c2s=1,s2c=0", "pass"},
+		{"crossing, rigid, s2c", crossing, "single-threaded single-threaded c2s=0,s2c=1", "pass"},
+		{"crossing, one rigid", crossing, "single-threaded independent 0", "pass"},
+		{"crossing, inline", crossing, "answers-inline answers-inline 0", "hang both sides write and neither reads"},
+		{"crossing, inline, c2s", crossing, "answers-inline answers-inline c2s=1,s2c=0", "pass"},
+		{"crossing, inline, s2c", crossing, "answers-inline answers-inline c2s=0,s2c=1", "pass"},
+		{"crossing, one inline", crossing, "answers-inline independent 0", "pass"},
+		{"inline: answers out of order show that the server read on", "> 1:a\n> 2:b\n< 2=\n< 1=", "single-threaded answers-inline 0", "pass"},
+		{"flood", flood, "single-threaded single-threaded 0", "hang both sides write and neither reads"},
+		{"flood, less than the flood", flood, "single-threaded single-threaded 2", "hang both sides write and neither reads"},
+		{"flood, room for it one way", flood, "single-threaded single-threaded c2s=3,s2c=0", "pass"},
+		{"flood, free", flood, "independent independent 0", "pass"},
+		{"delivered settles the order", "> 1:call\n> @2\n< 1:roots/list\n> 1=\n< 1=", "single-threaded single-threaded 0", "pass"},
+		{"stray output", "< Server starting\n> 1:call\n< \n< 1=", "answers-inline notification-queue=0 0", "pass"},
+		{"unanswered", "> 1:call\n< 1:roots/list", "answers-inline answers-inline 0", "pass"},
+		{"orphan", "> 1:call\n< 9=\n< 1=", "single-threaded single-threaded 0", "pass"},
+		{"id used again", "> 1:a\n< 1=\n> 1:b\n< 1=", "single-threaded single-threaded 0", "pass"},
+		{"id used again while open", "> 1:a\n> 1:b\n< 1=\n< 1=", "answers-inline answers-inline 0", "pass"},
+		{"batch", "> [1:a 2:b ~c]\n< [1= 2=]", "single-threaded answers-inline 0", "pass"},
+		{"batch, the answer behind the notification", "> 1:a\n< [~progress 1=]", "notification-queue=0 independent 0", "hang blocked behind a notification"},
+		{"batch, the answer before the notification", "> 1:a\n< [1= ~progress]\n> 2:b\n< 2=", "notification-queue=0 independent 0", "pass"},
+		{"inbox: no call in flight", "< ~a\n< ~a\n> 1:a\n< 1=\n< ~a", "notification-queue=0 independent 0", "pass"},
+		{"inbox: two calls", "> 1:a\n> 2:b\n< 1=\n< ~a\n< 2=", "notification-queue=0 independent 0", "hang blocked behind a notification"},
+		{"inbox: peer's requests are not queued", "> 1:a\n< 1:ping\n> 1=\n< 1=", "notification-queue=0 independent 0", "pass"},
+		{"inbox: cancelled", "> 1:a\n< ~progress\n> ~cancelled:1\n> 2:b\n< 2=", "notification-queue=0 independent 0", "pass"},
+		{"inbox: cancelled behind a second", "> 1:a\n< ~progress\n< ~progress\n> ~cancelled:1\n> 2:b\n< 2=", "notification-queue=0 independent 0", "hang blocked behind a notification"},
+		{"inbox: cancelled, late answer", "> 1:a\n< ~progress\n> ~cancelled:1\n< 1=\n< ~a", "notification-queue=0 independent 0", "pass"},
+		{"inbox: no answer, last notification held", "> 1:a\n< ~progress", "notification-queue=0 independent 0", "pass"},
+		{"inbox: no answer", "> 1:a\n< ~progress\n< ~progress", "notification-queue=0 independent 0", "hang never sent"},
+		{"inbox: an open listen is no call", "> 1:subscriptions/listen\n< ~a\n< ~a", "notification-queue=0 independent 0", "pass"},
+		{"inbox of the server", "< 1:roots/list\n> ~progress\n> 1=", "independent notification-queue=0 unbounded", "hang blocked behind a notification"},
+		{"inbox at both sides", "> 1:a\n< 1:b\n< ~n\n> ~n\n> 1=\n< 1=", "notification-queue=0 notification-queue=0 10", "hang blocked behind a notification"},
+		{"blocking-handlers", replaytest.Plain, "blocking-handlers blocking-handlers 0", "pass"},
+		{"serial: works between two requests", "> 1:a\n> ~n\n< ~progress\n> 2:b\n< 1=\n< 2=", "independent blocking-handlers 0", "pass"},
+		{"serial: a handler asks", "> 1:a\n< 1:roots/list\n> 1=\n< 1=", "independent blocking-handlers unbounded", "hang blocked behind a request"},
+		{"serial: a handler asks and does not wait", "> 1:a\n< 1:roots/list\n< 1=\n> 1=", "independent blocking-handlers 0", "pass"},
+		{"serial: the session pings", "> 1:a\n< 1:ping\n> 1=\n< 1=", "independent blocking-handlers 0", "pass"},
+		{"serial: a client's calls are its application's", "< 1:ping\n> 1:a\n< 1=\n> 1=", "blocking-handlers independent 0", "pass"},
+		{"serial: nothing is open", "> 1:a\n< 1=\n< 1:roots/list\n> 1=\n> 2:b\n< 2=", "independent blocking-handlers 0", "pass"},
+		{"serial: answers out of order show that it read on", "> 1:a\n> 2:b\n< 2=\n< 1=", "independent blocking-handlers 0", "pass"},
+		{"serial: no answer, nothing behind", "> 1:a\n< ~progress", "independent blocking-handlers 0", "pass"},
+		{"serial: no answer, a request behind", "> 1:a\n> 2:b", "independent blocking-handlers unbounded", "hang never sent"},
+		{"serial: a cancellation is not taken", "> 1:a\n> ~cancelled:1", "independent blocking-handlers 0", "hang never sent"},
+		{"serial: a cancellation is not read", "> 1:a\n> ~cancelled:1", "independent blocking-handlers c2s=1,s2c=0", "pass"},
+		{"serial: a late answer", "> 1:a\n> ~cancelled:1\n< 1=", "independent blocking-handlers 0", "pass"},
+		{"serial: listen", "> 1:subscriptions/listen\n< ~a\n> 2:b\n< 2=", "independent blocking-handlers unbounded", "hang never sent"},
+		{"serial: listen, cancelled", "> 1:subscriptions/listen\n> 2:b\n< 2=\n> ~cancelled:1", "independent blocking-handlers unbounded", "hang blocked behind a request"},
+		{"serial: list_changed, and the handler lists", "< ~tools/list_changed\n> 1:tools/list\n< 1=", "blocking-handlers independent unbounded", "hang blocked behind a notification"},
+		{"serial: list_changed, and another call", "< ~tools/list_changed\n> 1:call\n< 1=\n> 2:tools/list\n< 2=", "blocking-handlers independent 0", "pass"},
+		{"serial: the server asks before it lists", "< ~tools/list_changed\n> 1:tools/list\n< 1:ping\n> 1=\n< 1=", "blocking-handlers independent unbounded", "hang blocked behind a notification"},
+		{"serial: each asks the other", "< ~tools/list_changed\n> 1:tools/list\n< 1:ping", "blocking-handlers blocking-handlers 0", "hang each waits for the other's answer"},
+		{"serial: one asks", "< ~tools/list_changed\n> 1:tools/list\n< 1:ping", "blocking-handlers independent unbounded", "hang never sent"},
+		{"serial, crossing", "> 1:a\n< 1:b\n< 1=\n> 1=", "blocking-handlers blocking-handlers 0", "hang both sides write and neither reads"},
+		{"inbox, rigid server", seed, "notification-queue=0 single-threaded 10", "hang blocked behind a notification"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			v := Replay(load(t, tt.lines), setup(t, tt.setup))
@@ -158,23 +158,23 @@ func TestClosed(t *testing.T) {
 // TestReports pins what a reader sees.
 func TestReports(t *testing.T) {
 	for name, tt := range map[string]struct{ lines, setup string }{
-		"seed-0":          {seed, "inbox:0 free 0"},
-		"seed-10":         {seed, "inbox:0 free 10"},
-		"seed-three":      {"> 1:call!\n< ~progress\n< ~progress\n< ~progress\n< 1=", "inbox:1 free 0"},
-		"seed-batch":      {"> 1:call!\n< [~progress 1=]", "inbox:0 free 1"},
-		"seed-cancelled":  {"> 1:call!\n< ~progress\n< ~progress\n> ~cancelled:1", "inbox:0 free 1"},
-		"seed-free":       {seed, "free free 0"},
-		"never-sent":      {"> 1:call!\n< ~progress\n< ~message\n< ~message", "inbox:0 free 1"},
-		"both-swallow":    {"> 1:a\n< 1:b\n< ~n\n> ~n\n> 1=\n< 1=", "inbox:0 inbox:0 10"},
-		"sampling":        {"> 1:call!\n< ~progress\n< 7:sampling/createMessage\n> 7=\n< 1=", "inbox:0 free 1"},
-		"crossing-rigid":  {crossing, "rigid rigid 0"},
-		"crossing-inline": {crossing, "inline inline 0"},
-		"serial":          {"> 1:call\n< 1:roots/list\n> 1=\n< 1=", "free serial 1"},
-		"serial-listen":   {"> 1:subscriptions/listen\n< ~message\n> 2:tools/list\n< 2=\n> ~cancelled:1", "free serial 1"},
-		"serial-never":    {"> 1:call\n> ~cancelled:1", "free serial 0"},
-		"mutual-call":     {"< ~tools/list_changed\n> 1:tools/list\n< 1:ping", "serial serial 1"},
-		"flood":           {strings.Repeat(replaytest.Plain+"\n", 2) + "\n" + flood, "rigid rigid 1"},
-		"warnings":        {"> 1:call!\n< 5:roots/list", "free rigid 1"},
+		"seed-0":            {seed, "notification-queue=0 independent 0"},
+		"seed-10":           {seed, "notification-queue=0 independent 10"},
+		"seed-three":        {"> 1:call!\n< ~progress\n< ~progress\n< ~progress\n< 1=", "notification-queue=1 independent 0"},
+		"seed-batch":        {"> 1:call!\n< [~progress 1=]", "notification-queue=0 independent 1"},
+		"seed-cancelled":    {"> 1:call!\n< ~progress\n< ~progress\n> ~cancelled:1", "notification-queue=0 independent 1"},
+		"seed-free":         {seed, "independent independent 0"},
+		"never-sent":        {"> 1:call!\n< ~progress\n< ~message\n< ~message", "notification-queue=0 independent 1"},
+		"both-swallow":      {"> 1:a\n< 1:b\n< ~n\n> ~n\n> 1=\n< 1=", "notification-queue=0 notification-queue=0 10"},
+		"sampling":          {"> 1:call!\n< ~progress\n< 7:sampling/createMessage\n> 7=\n< 1=", "notification-queue=0 independent 1"},
+		"crossing-rigid":    {crossing, "single-threaded single-threaded 0"},
+		"crossing-inline":   {crossing, "answers-inline answers-inline 0"},
+		"blocking-handlers": {"> 1:call\n< 1:roots/list\n> 1=\n< 1=", "independent blocking-handlers 1"},
+		"serial-listen":     {"> 1:subscriptions/listen\n< ~message\n> 2:tools/list\n< 2=\n> ~cancelled:1", "independent blocking-handlers 1"},
+		"serial-never":      {"> 1:call\n> ~cancelled:1", "independent blocking-handlers 0"},
+		"mutual-call":       {"< ~tools/list_changed\n> 1:tools/list\n< 1:ping", "blocking-handlers blocking-handlers 1"},
+		"flood":             {strings.Repeat(replaytest.Plain+"\n", 2) + "\n" + flood, "single-threaded single-threaded 1"},
+		"warnings":          {"> 1:call!\n< 5:roots/list", "independent single-threaded 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			replaytest.Golden(t, name+".txt", Replay(load(t, tt.lines), setup(t, tt.setup)).Text())
@@ -183,7 +183,7 @@ func TestReports(t *testing.T) {
 }
 
 func TestVerdictJSON(t *testing.T) {
-	v := Replay(load(t, seed), setup(t, "inbox:0 free c2s=1,s2c=unbounded"))
+	v := Replay(load(t, seed), setup(t, "notification-queue=0 independent c2s=1,s2c=unbounded"))
 	b, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
 		t.Fatal(err)
@@ -218,7 +218,7 @@ func TestRigidOrder(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			r := load(t, tt.lines)
 			for dir, want := range map[transport.Direction]string{transport.ClientToServer: tt.client, transport.ServerToClient: tt.server} {
-				if got := localOrder(r, newScript(r, dir, Rigid, nil)); got != want {
+				if got := localOrder(r, newScript(r, dir, SingleThreaded, nil)); got != want {
 					t.Errorf("%s: %s, want %s", dir.Sender(), got, want)
 				}
 			}

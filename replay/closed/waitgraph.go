@@ -69,7 +69,8 @@ func (s blockedState) follow(n node) (nodes []node, closed bool) {
 	}
 }
 
-func (k waitGraph) category() string {
+// category names the kind of a hang.
+func (s blockedState) category(k waitGraph) string {
 	var count [roleAnswer + 1]int
 	for _, n := range k.nodes {
 		count[n.role]++
@@ -78,13 +79,23 @@ func (k waitGraph) category() string {
 	case !k.closed:
 		return NeverSent
 	case count[roleQueue] > 0:
-		return Swallowed
+		return BehindNotification
 	case count[roleCall] > 1: // an end has one at most
-		return Mutual
+		return MutualWait
 	case count[roleCall] > 0, count[roleAnswer] > 0:
-		return Swallowed
+		return s.behind(k)
 	}
-	return HeadOn
+	return BothWrite
+}
+
+// behind names the kind of the message at which a reader of the graph works.
+func (s blockedState) behind(k waitGraph) string {
+	for _, n := range k.nodes {
+		if stop := s.ends[n.own].stopped(); stop != nil {
+			return Behind(s.recording.messages[stop.held].kind)
+		}
+	}
+	return BothWrite
 }
 
 // Wait is a blocked part at the end of a replay, and the part that it waits for. Equal parts
@@ -112,9 +123,9 @@ type role uint8
 const (
 	roleWriter role = iota + 1
 	roleReader
-	roleThread // rigid: writer and reader in one
-	roleQueue  // inbox: the inner queue
-	roleCall   // inbox: its caller would drain the queue; serial: the handler's call
+	roleThread // single-threaded: writer and reader in one
+	roleQueue  // notification queue: the inner queue
+	roleCall   // notification queue: its caller would drain the queue; blocking: the handler's call
 	roleAnswer // the awaited response or other frame
 )
 
@@ -152,14 +163,14 @@ func (s blockedState) name(node node) string {
 }
 
 func (s blockedState) reader(own transport.Direction) node {
-	if s.ends[own].model.kind == rigid {
+	if s.ends[own].model.kind == singleThreaded {
 		return node{roleThread, own}
 	}
 	return node{roleReader, own}
 }
 
 func (s blockedState) writer(own transport.Direction) node {
-	if s.ends[own].model.kind == rigid {
+	if s.ends[own].model.kind == singleThreaded {
 		return node{roleThread, own}
 	}
 	return node{roleWriter, own}
@@ -177,7 +188,7 @@ func (s blockedState) wait(n node) (w Wait, next node, ok bool) {
 	e := s.ends[n.own]
 	switch {
 	case n.role == roleQueue:
-		w.Why = fmt.Sprintf("full (capacity %d): nobody drains it while a call of the %s is in flight", e.model.queue, n.own.Sender())
+		w.Why = fmt.Sprintf("full, with room for %d: nobody reads from it while a call of the %s is open", e.model.queue, n.own.Sender())
 		next = node{roleCall, n.own}
 		ok = true
 	case n.role == roleCall:
@@ -215,9 +226,9 @@ func (s blockedState) writerWait(node node) (Wait, node, bool) {
 	}
 	f := s.recording.nth(node.own, int(e.offered))
 	w := Wait{Holds: s.recording.label(f), Seq: s.recording.frames[f].seq}
-	w.Why = fmt.Sprintf("%v is full (capacity %v)", node.own, s.capacity.of(node.own))
+	w.Why = fmt.Sprintf("%v is full (buffer %v)", node.own, s.capacity.of(node.own))
 	if s.capacity.of(node.own) == 0 {
-		w.Why = fmt.Sprintf("%v hands frames over only while the %s reads (capacity 0)", node.own, node.own.Receiver())
+		w.Why = fmt.Sprintf("with buffer 0 a write ends when the %s reads", node.own.Receiver())
 	}
 	return w, s.reader(node.own.Reverse()), true
 }
@@ -225,7 +236,7 @@ func (s blockedState) writerWait(node node) (Wait, node, bool) {
 func (s blockedState) readerWait(n node) (Wait, node, bool) {
 	e := s.ends[n.own]
 	from := n.own.Reverse()
-	if e.model.kind == serial && !e.reading() {
+	if e.model.kind == blockingHandlers && !e.reading() {
 		return s.workWait(n)
 	}
 	if stop := e.stopped(); stop != nil {
@@ -254,7 +265,7 @@ func (s blockedState) callWait(n node) (Wait, node, bool) {
 		cancel := s.recording.nth(n.own, int(stop.releasedBy))
 		why += ", given up with " + s.recording.label(cancel)
 		return Wait{Why: why, Seq: sent}, s.writer(n.own), true
-	case stop.awaited < 0 && s.ends[n.own].model.kind == serial:
+	case stop.awaited < 0 && s.ends[n.own].model.kind == blockingHandlers:
 		return s.askedWait(n)
 	case stop.awaited < 0:
 		return Wait{WaitsFor: "a response", Why: why + "; the recording has no response to it", Seq: sent}, node{}, false
@@ -272,14 +283,14 @@ func (s blockedState) answerWait(node node) (Wait, node, bool) {
 	peer := s.ends[from]
 	switch {
 	case stop.inside:
-		w.Why = "in the frame that the reader holds, behind the notification"
+		w.Why = "in what the reader holds, behind the notification"
 	case f.n <= peer.acked:
 		w.Why = fmt.Sprintf("queued in %v", from)
 	case f.n <= peer.offered:
-		w.Why = fmt.Sprintf("in the hand of the %s's writer", from.Sender())
+		w.Why = fmt.Sprintf("the %s is blocked writing it", from.Sender())
 	case peer.sending():
 		inHand := s.recording.frames[s.recording.nth(from, int(peer.offered))]
-		w.Why = fmt.Sprintf("not sent yet: #%d is in the hand of the %s's writer", inHand.seq, from.Sender())
+		w.Why = fmt.Sprintf("not sent yet: the %s is blocked writing #%d", from.Sender(), inHand.seq)
 	default:
 		w.Why = "not sent yet"
 		return w, s.writer(from), true
@@ -287,7 +298,7 @@ func (s blockedState) answerWait(node node) (Wait, node, bool) {
 	return w, s.reader(node.own), true
 }
 
-// workWait describes the wait of a serial reader that does not read.
+// workWait describes the wait of a blocking reader that does not read.
 func (s blockedState) workWait(n node) (Wait, node, bool) {
 	e := s.ends[n.own]
 	stop := e.stopped()
@@ -318,9 +329,9 @@ func (s blockedState) askedWait(n node) (Wait, node, bool) {
 	peer := s.ends[n.own.Reverse()]
 	w := Wait{Why: fmt.Sprintf("sent as #%d", f.seq), Seq: f.seq}
 	switch {
-	case peer.model.kind == serial && f.n > peer.given:
+	case peer.model.kind == blockingHandlers && f.n > peer.given:
 		w.Why += fmt.Sprintf("; the %s has not read it", n.own.Receiver())
-	case peer.stopped() != nil && peer.model.kind == serial && f.n == peer.given:
+	case peer.stopped() != nil && peer.model.kind == blockingHandlers && f.n == peer.given:
 		w.Why += fmt.Sprintf("; the %s is at it", n.own.Receiver())
 	default:
 		w.WaitsFor = "a response"

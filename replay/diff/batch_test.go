@@ -17,7 +17,7 @@ func TestBigBatch(t *testing.T) {
 	for name, message := range map[string]string{
 		"request":      `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"t","arguments":{"i":%[1]d}}}`,
 		"notification": `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"%d"}}`,
-		"noise":        `{"no message":%d}`,
+		"stray output": `{"no message":%d}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			const n = 500

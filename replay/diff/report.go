@@ -25,7 +25,7 @@ const (
 	Capabilities  = "capabilities" // initialize and discover: revision, capabilities, who is who
 	Tools         = "tools"        // definitions
 	HTTP          = "http"         // status codes
-	Noise         = "noise"        // lines that are not messages
+	Noise         = "stray output" // lines that are not messages
 	Exit          = "exit"
 	Bytes         = "bytes"  // the same content in other bytes
 	Stderr        = "stderr" // always a note
@@ -81,7 +81,7 @@ type Side struct {
 	ID        string `json:"id"`
 	Transport string `json:"transport"`
 	Events    uint64 `json:"events"`
-	Frames    uint64 `json:"frames"`
+	Frames    uint64 `json:"messages"`
 	Calls     int    `json:"calls"`
 	Lost      uint64 `json:"lost"`
 	Took      int64  `json:"took_ns"`

@@ -99,7 +99,7 @@ func (c *comparison) prove(variant *variant, answer answer, token schedule.Token
 	one := answerOf(variant.token)
 	other := answerOf(token)
 	if !bytes.Equal(one, canonical(variant.raw.result)) || !bytes.Equal(other, canonical(answer.result)) {
-		return "the answer to " + answer.name + " is another one in the same schedule, too: " +
+		return "the answer to " + answer.name + " is another one in the same order, too: " +
 			"it is random, or depends on something outside", true
 	}
 	before, after := excerpts(one, other)

@@ -85,7 +85,7 @@ func TestRandomAnswer(t *testing.T) {
 	r := Explore(t, Plan{SameAnswers: true, Setup: counting(func(int, transport.Message) string {
 		return fmt.Sprintf(`{"rank":%d}`, outside.Add(1))
 	})})
-	if !slices.Contains(r.Notes, `the answer to tools/call "x" by a#1 is another one in the same schedule, too: it is random, or depends on something outside`) {
+	if !slices.Contains(r.Notes, `the answer to tools/call "x" by a#1 is another one in the same order, too: it is random, or depends on something outside`) {
 		t.Errorf("notes %q", r.Notes)
 	}
 }

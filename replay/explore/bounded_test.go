@@ -81,7 +81,7 @@ func TestStop(t *testing.T) {
 	for _, strategy := range []Strategy{nil, Exhaustive} {
 		stop, runs = make(chan struct{}), 0
 		r := Search(t, Plan{Setup: setup, Schedules: 1_000_000, Strategy: strategy, Stop: stop})
-		if r.Verdict != Pass || r.Schedules != 7 || r.Ended != EndStopped || !strings.Contains(r.Text(), "7 of 1000000 schedules (then it was interrupted)") {
+		if r.Verdict != Pass || r.Schedules != 7 || r.Ended != EndStopped || !strings.Contains(r.Text(), "7 of 1000000 orders (then it was interrupted)") {
 			t.Error(r.Text())
 		}
 	}
@@ -94,7 +94,7 @@ func TestStopBeforeFirst(t *testing.T) {
 	for _, plan := range []Plan{{}, {Strategy: Exhaustive}, {Workers: 2}} {
 		plan.Setup, plan.Schedules, plan.Stop = conforming, 9, stop
 		r := Search(t, plan)
-		const text = "UNDECIDED level L0, 0 of 9 schedules (then it was interrupted): no schedule was run\n"
+		const text = "UNDECIDED delivery order only, 0 of 9 orders (then it was interrupted): no order was run\n"
 		if r.Verdict != Undecided || r.Schedules != 0 || r.Ended != EndStopped || len(r.Tried) != 0 || r.Text() != text {
 			t.Errorf("%+v\n%s", r, r.Text())
 		}
@@ -105,7 +105,7 @@ func TestStopBeforeFirst(t *testing.T) {
 func TestBudgetEnds(t *testing.T) {
 	for _, strategy := range []Strategy{nil, Exhaustive} {
 		r := Search(t, Plan{Setup: conforming, Schedules: 1_000_000, Strategy: strategy, Budget: time.Nanosecond})
-		if r.Verdict != Pass || r.Schedules != 3 || r.Ended != EndTime || !strings.Contains(r.Text(), "3 of 1000000 schedules (then its time was up)") {
+		if r.Verdict != Pass || r.Schedules != 3 || r.Ended != EndTime || !strings.Contains(r.Text(), "3 of 1000000 orders (then its time was up)") {
 			t.Error(r.Text())
 		}
 	}

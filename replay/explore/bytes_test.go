@@ -70,7 +70,7 @@ func TestFramesShareALine(t *testing.T) {
 	if again := Search(t, Plan{Setup: setup, Token: r.Token}); again.Verdict != Illegal || again.Explanation != r.Explanation {
 		t.Error(again.Text())
 	}
-	if lawless := Search(t, Plan{Setup: setup, Lawless: true}); lawless.Verdict != Hang || lawless.Category != LostAnswer {
+	if lawless := Search(t, Plan{Setup: setup, Lawless: true}); lawless.Verdict != Hang || lawless.Category != AnswerLost {
 		t.Error(lawless.Text())
 	}
 }

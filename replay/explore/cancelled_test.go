@@ -104,7 +104,7 @@ func TestWithdrawnRequest(t *testing.T) {
 	for name, closes := range map[string]bool{"given up": false, "refused by a closed end": true} {
 		t.Run(name, func(t *testing.T) {
 			r := Search(t, Plan{Setup: withdrawn(closes), Strategy: Eager, Capacities: fixed(0, 0)})
-			if r.Verdict != Hang || r.Category != NeverSent || !strings.Contains(r.Explanation, "operation wait stands at") {
+			if r.Verdict != Hang || r.Category != NeverSent || !strings.Contains(r.Explanation, "operation wait is blocked at") {
 				t.Error(r.Text())
 			}
 			for _, claim := range []string{"tools/list", "has not come back", "behind"} {
@@ -142,7 +142,7 @@ func TestWithdrawnResponse(t *testing.T) {
 			newPeer(r.Server()).answer(ctx, messages[0], `{}`)
 		})
 	}, Strategy: Eager, Capacities: fixed(0, 0)})
-	if r.Verdict != Hang || r.Category != LostAnswer || strings.Contains(r.Explanation, "behind") {
+	if r.Verdict != Hang || r.Category != AnswerLost || strings.Contains(r.Explanation, "behind") {
 		t.Error(r.Text())
 	}
 }

@@ -18,7 +18,7 @@ import (
 // the trace. Go shows labels from version 1.26 on.
 
 // crashLabel says in the trace what the token is, and what to do with it.
-const crashLabel = "this schedule ran; run it again with Plan.Token, in fixtures with MCPREC_TOKEN"
+const crashLabel = "this order ran; run it again with Plan.Token, in fixtures with MCPREC_TOKEN"
 
 // crashToken is the token of a running schedule, as a label. The labels of goroutines cannot be set
 // from outside, so the bytes of the label change. Only the runtime reads them, when it prints a trace.

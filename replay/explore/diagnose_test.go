@@ -141,41 +141,41 @@ func TestCategories(t *testing.T) {
 		chain    []string
 		says     []string
 	}{
-		"a call in a handler": {reentrant, Mutual, []string{
+		"a call in a handler": {reentrant, MutualWait, []string{
 			"operation refresh waits for the response to tools/list#1",
 			"the server owes the response to tools/list#1, and has asked ping#1 since",
 			"the client owes the response to ping#1, and waits for the response to tools/list#1  <- cycle",
 		}, []string{
-			"each end has read a request of the other and answers neither", "reentrantUnder.func1 diagnose_test.go", "reentrantUnder.func2 diagnose_test.go",
+			"each side has read a request of the other and answers neither", "reentrantUnder.func1 diagnose_test.go", "reentrantUnder.func2 diagnose_test.go",
 		}},
-		"a call in a handler of a session that an operation made": {connected, Mutual, []string{
+		"a call in a handler of a session that an operation made": {connected, MutualWait, []string{
 			"operation refresh waits for the response to tools/list by connect#1",
 			"the server owes the response to tools/list by connect#1, and has asked ping#1 since",
 			"the client owes the response to ping#1, and waits for the response to tools/list by connect#1  <- cycle",
 		}, nil},
-		"a question within a call": {nested, LostAnswer, []string{
+		"a question within a call": {nested, AnswerLost, []string{
 			`operation call waits for the response to tools/call "x" by call#1`,
 			`the server owes the response to tools/call "x" by call#1, and has asked elicitation/create#1 since`,
 			`the client owes the response to elicitation/create#1: the client's reader is back at its Read, and nobody answers`,
 		}, []string{"the client read elicitation/create#1 at step 4, and is back at its Read: it does not answer. The server asked it after it had read"}},
-		"a call each way": {unanswered, LostAnswer, []string{
+		"a call each way": {unanswered, AnswerLost, []string{
 			`operation call waits for the response to tools/call "x" by call#1`,
 			`the server owes the response to tools/call "x" by call#1, and nothing is on its way`,
 		}, []string{"nor does the client answer ping by ask#1", "operation close", "it has sent no request itself; read and answered by nobody"}},
-		"a call written without a context": {unsigned, LostAnswer, nil, []string{"the client read the response to ping#1 at step", "but operation call did not get it"}},
-		"a question in the reader": {inner, Swallowed, []string{
+		"a call written without a context": {unsigned, AnswerLost, nil, []string{"the client read the response to ping#1 at step", "but operation call did not get it"}},
+		"a question in the reader": {inner, BehindRequest, []string{
 			`operation call waits for the response to tools/call "x" by call#1`,
 			`the server owes the response to tools/call "x" by call#1: its reader has not come back from it`,
 			`the server's reader holds tools/call "x" by call#1, and has asked roots/list#1 since`,
-			`response to roots/list#1 is in the hand of the client's writer: c2s has no waiting reader  <- cycle`,
+			`response to roots/list#1 is being written by the client: c2s has no waiting reader  <- cycle`,
 		}, []string{"inner.func1 diagnose_test.go"}},
-		"a server that is gone": {gone, LostAnswer, []string{
+		"a server that is gone": {gone, AnswerLost, []string{
 			`operation call waits for the response to tools/call "x" by call#1`,
 			`the server owes the response to tools/call "x" by call#1, and has closed`,
-		}, []string{"at step 2, and has closed without a response", "was told at step 5 that the server has closed, and reads no more"}},
-		"both in their readers": {headOn(1), HeadOn, []string{
+		}, []string{"at step 2, and has closed without a response", "learnt at step 5 that the server has closed, and reads no more"}},
+		"both in their readers": {headOn(1), BothWrite, []string{
 			`operation call0 waits for the response to tools/call "x" by call0#1`,
-			`response to tools/call "x" by call0#1 is in the hand of the server's writer: s2c has no waiting reader`,
+			`response to tools/call "x" by call0#1 is being written by the server: s2c has no waiting reader`,
 			`the client's reader holds ping by ask0#1, and is at the Write of response to ping by ask0#1`,
 			`the server's reader holds tools/call "x" by call0#1, and is at the Write of response to tools/call "x" by call0#1  <- cycle`,
 		}, nil},

@@ -52,7 +52,7 @@
 // own, and their arrivals, ends and breaks are steps.
 //
 // [Run.RecordedServer], [Run.RecordedClient] and [Modeled] play an end from a recording
-// (package halves): at level [L0] in its recorded order, at [L1] in every order that the
+// (package halves): at level [DeliveryOrder] in its recorded order, at [SendingOrder] in every order that the
 // specification allows.
 //
 // # Verdicts

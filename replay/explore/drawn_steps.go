@@ -15,14 +15,14 @@ import (
 type Schedule struct {
 	Token    string            `json:"token"`
 	Verdict  string            `json:"verdict"`
-	Capacity schedule.Capacity `json:"capacity"`
+	Capacity schedule.Capacity `json:"buffer"`
 	// Steps are at most MostSteps steps, around the place where the failing and the passing
 	// schedule part. First is the index of the first of all Total steps.
 	Steps []ScheduleStep `json:"steps"`
 	First int            `json:"first"`
 	Total int            `json:"total"`
 	// Frames describes the frames of Steps by name, such as c2s.1.
-	Frames map[string]ScheduleFrame `json:"frames"`
+	Frames map[string]ScheduleFrame `json:"messages"`
 }
 
 // ScheduleFrame describes a frame of a schedule.
@@ -165,7 +165,7 @@ func kindOf(frame transport.Frame) string {
 	messages := timeline.MessagesOf(frame)
 	switch {
 	case len(messages) == 0:
-		return "noise"
+		return "stray output"
 	case frame.IsBatch():
 		return "batch"
 	}

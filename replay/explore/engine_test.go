@@ -37,7 +37,7 @@ func TestCapacity(t *testing.T) {
 			})
 		}})
 		if r.Verdict != Hang || r.Category != NeverSent || returned != k {
-			t.Errorf("capacity %d: %d writes returned\n%s", k, returned, r.Text())
+			t.Errorf("buffer %d: %d writes returned\n%s", k, returned, r.Text())
 		}
 	}
 }
@@ -193,8 +193,8 @@ func TestKeepalive(t *testing.T) {
 		})
 		r.Op("call", func(ctx context.Context) error { return client.tool(ctx, "x") })
 	}})
-	if r.Verdict != Hang || r.Category != LostAnswer || len(r.Sequence) != 3 ||
-		!slices.Equal(r.Notes, []string{"for 24h0m0s of virtual time nothing but pings passed, 820 steps of them; the token leaves them in the plain order"}) {
+	if r.Verdict != Hang || r.Category != AnswerLost || len(r.Sequence) != 3 ||
+		!slices.Equal(r.Notes, []string{"for 24h0m0s of virtual time nothing but pings passed, 820 steps of them; the token leaves them in the default order"}) {
 		t.Error(r.Text())
 	}
 }
@@ -285,7 +285,7 @@ func TestLeak(t *testing.T) {
 	}})
 	if r.Verdict != Leak || r.Schedules != 1 || len(r.Stacks) != 1 || r.Shrunk.Held != verifications ||
 		!strings.Contains(r.Explanation, "goroutines are left that nothing ends: [chan receive] explore.TestLeak") || !strings.Contains(r.Explanation, "Is a session left open? Close it in an operation with AfterAll") ||
-		len(r.Notes) != 1 || !strings.HasPrefix(r.Notes[0], "goroutines were left in 6 of 6 schedules") {
+		len(r.Notes) != 1 || !strings.HasPrefix(r.Notes[0], "goroutines were left in 6 of 6 orders") {
 		t.Error(r.Text())
 	}
 	Explore(t, Plan{Schedules: 2000, Check: func(*Run) error { return nil }, Setup: func(r *Run) {
@@ -350,7 +350,7 @@ func TestManyLeaks(t *testing.T) {
 	r := Search(t, Plan{mostLeaks: 4, Setup: func(r *Run) {
 		r.Go(func(context.Context) { <-make(chan int) })
 	}})
-	if want := "goroutines were left in 4 of 4 schedules; the search ended there"; r.Verdict != Leak || len(r.Notes) != 1 || !strings.HasPrefix(r.Notes[0], want) {
+	if want := "goroutines were left in 4 of 4 orders; the search ended there"; r.Verdict != Leak || len(r.Notes) != 1 || !strings.HasPrefix(r.Notes[0], want) {
 		t.Error(r.Text())
 	}
 }

@@ -40,10 +40,10 @@ func TestEvents(t *testing.T) {
 		notifications, queue, capacity int
 		category                       string
 	}{
-		{1, 0, 0, closed.Swallowed},                 // the response is in the server's hand
-		{2, 0, 0, closed.NeverSent},                 // the server is at the second notification
-		{5, 3, 1, closed.Swallowed},                 // the response is in the server's hand
-		{5, 1, explore.Unbounded, closed.Swallowed}, // the response is queued
+		{1, 0, 0, closed.BehindNotification},                 // the response is in the server's hand
+		{2, 0, 0, closed.NeverSent},                          // the server is at the second notification
+		{5, 3, 1, closed.BehindNotification},                 // the response is in the server's hand
+		{5, 1, explore.Unbounded, closed.BehindNotification}, // the response is queued
 	} {
 		r := explore.Search(t, explore.Plan{Setup: explore.Seed(c.notifications, c.queue),
 			Capacities: []explore.Capacity{{C2S: c.capacity, S2C: c.capacity}}})
@@ -51,11 +51,11 @@ func TestEvents(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		v := closed.Replay(recording, closed.Setup{Client: closed.Inbox(c.queue)})
+		v := closed.Replay(recording, closed.Setup{Client: closed.NotificationQueue(c.queue)})
 		if v.Verdict != closed.Hang || v.Category != c.category {
 			t.Errorf("%+v: replayed: %s %s\n%s", c, v.Verdict, v.Category, text(r.Events))
 		}
-		if v := closed.Replay(recording, closed.Setup{Client: closed.Inbox(c.notifications)}); v.Verdict != closed.Pass {
+		if v := closed.Replay(recording, closed.Setup{Client: closed.NotificationQueue(c.notifications)}); v.Verdict != closed.Pass {
 			t.Errorf("%+v: replayed with a queue for all: %s\n%s", c, v.Explanation, text(r.Events))
 		}
 	}
@@ -78,7 +78,7 @@ closed`
 		t.Errorf("got\n%s\nwant\n%s\n%s", got, want, r.Text())
 	}
 	last := r.Events[len(r.Events)-2]
-	if !strings.HasPrefix(string(last.Payload), "hang lost answer, token "+r.Token) {
+	if !strings.HasPrefix(string(last.Payload), "hang answer lost, token "+r.Token) {
 		t.Errorf("note: %s", last.Payload)
 	}
 	again := explore.Search(t, explore.Plan{Setup: explore.RegisterAfterWrite(1), Token: r.Token})
@@ -114,7 +114,7 @@ func TestWorkersModeled(t *testing.T) {
 	t.Parallel()
 	events := explore.Search(t, explore.Plan{Setup: explore.Seed(5, 3), Schedules: 1}).Events
 	for queue := range 5 {
-		p, err := explore.Modeled(events, closed.Inbox(queue), closed.Free)
+		p, err := explore.Modeled(events, closed.NotificationQueue(queue), closed.Independent)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -122,7 +122,7 @@ func TestWorkersModeled(t *testing.T) {
 		want := explore.Search(t, p).Text()
 		for _, p.Workers = range []int{2, 5} {
 			if got := explore.Search(t, p).Text(); got != want {
-				t.Errorf("an inner queue of %d, %d workers:\n%s\nwant\n%s", queue, p.Workers, got, want)
+				t.Errorf("a notification queue of %d, %d workers:\n%s\nwant\n%s", queue, p.Workers, got, want)
 			}
 		}
 	}

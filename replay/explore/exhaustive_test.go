@@ -61,14 +61,14 @@ func TestWalk(t *testing.T) {
 	}{
 		{"single", single(1), false, 0}, {"single", single(3), false, 1}, {"single", single(3), false, Unbounded},
 		{"crossing", crossing(1), false, 0}, {"crossing", crossing(1), true, 0}, {"crossing", crossing(1), true, 1},
-		{"writer", eagerWriter(2), false, 2}, {"late", registerAfterWrite(1), false, 1}, {"head-on", headOn(1), false, 0},
+		{"writer", eagerWriter(2), false, 2}, {"late", registerAfterWrite(1), false, 1}, {"both sides write and neither reads", headOn(1), false, 0},
 		{"gives up", givesUp, false, 1}, {"past the gate", pastTheGate, false, 1},
 		{"stale", staleList(0), true, 0}, // its noise does nothing
 	} {
 		p := Plan{Setup: c.setup, AckWithTake: c.acked, Capacities: fixed(c.room, c.room), Schedules: 1_000_000}
 		whole, all := everything(t, p, exhaustive{naive: true})
 		walked, some := everything(t, p, exhaustive{})
-		t.Logf("%s at %d: %d schedules in all, %d classes, walked %d schedules", c.name, c.room, whole.Schedules, len(some), walked.Schedules)
+		t.Logf("%s at %d: %d orders in all, %d classes, walked %d orders", c.name, c.room, whole.Schedules, len(some), walked.Schedules)
 		if whole.Verdict != walked.Verdict || whole.Verdict == Pass && !slices.Equal(all, some) {
 			t.Errorf("%s at %d: %d classes, walked %d\n%s%s", c.name, c.room, len(all), len(some), whole.Text(), walked.Text())
 		}
@@ -94,7 +94,7 @@ func TestWalkCutsFew(t *testing.T) {
 	for _, room := range []int{0, 1, Unbounded} {
 		r, _ := everything(t, Plan{Setup: crossing(1), Capacities: fixed(room, room), Schedules: 1000}, exhaustive{})
 		if most := r.Tried[0].Classes + 10; r.Ended != EndVisited || r.Schedules > most {
-			t.Errorf("at %d: %d schedules, want %d at most\n%s", room, r.Schedules, most, r.Text())
+			t.Errorf("at %d: %d orders, want %d at most\n%s", room, r.Schedules, most, r.Text())
 		}
 	}
 }
@@ -121,7 +121,7 @@ func TestWalkRandom(t *testing.T) {
 		runs += walked.Schedules
 		classes += len(some)
 	}
-	t.Logf("%d programs: %d schedules for %d classes", compared, runs, classes)
+	t.Logf("%d programs: %d orders for %d classes", compared, runs, classes)
 	if compared < programs/3 {
 		t.Errorf("only %d of %d programs were compared", compared, programs)
 	}
@@ -259,7 +259,7 @@ func TestNotTheSameAtTheEnd(t *testing.T) {
 			t.Errorf("after %d runs: %s", runs, r.Text())
 		}
 		if r.Schedules != 2 { // the first teaches the walk which ends an operation touches
-			t.Errorf("%d schedules, want 2: a third would have shown it\n%s", r.Schedules, r.Text())
+			t.Errorf("%d orders, want 2: a third would have shown it\n%s", r.Schedules, r.Text())
 		}
 	}
 }
@@ -267,7 +267,7 @@ func TestNotTheSameAtTheEnd(t *testing.T) {
 // The other capacities of a failure are visited, too.
 func TestExhaustiveFailure(t *testing.T) {
 	r := Search(t, Plan{Strategy: Exhaustive, Setup: eagerWriter(2), Schedules: 100})
-	if want := "it depends on the capacity: hangs at 0 and 1, passes at unbounded (2 schedules, all 1 order)"; r.Verdict != Hang || r.Slack != want {
+	if want := "it depends on the buffer: hangs at 0 and 1, passes at unbounded (2 orders, all 1 order)"; r.Verdict != Hang || r.Slack != want {
 		t.Errorf("%q, want %q\n%s", r.Slack, want, r.Text())
 	}
 	r = Explore(t, Plan{Strategy: Exhaustive, Setup: crossing(1), Schedules: 100})

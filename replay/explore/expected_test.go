@@ -71,7 +71,7 @@ func TestMustReceive(t *testing.T) {
 				return nil
 			})
 			r.ClientMustReceive(updated).Since("update")
-		}, CheckFailed, Swallowed, []string{"the client's reader took notifications/message#1 at step", "explore.TestMustReceive.func"}},
+		}, CheckFailed, BehindNotification, []string{"the client's reader took notifications/message#1 at step", "explore.TestMustReceive.func"}},
 		"the subscription comes late": {func(r *Run) {
 			client, server := pair(r)
 			subscribed := false
@@ -96,7 +96,7 @@ func TestMustReceive(t *testing.T) {
 			server.request = func(context.Context, transport.Message) {}
 			r.Op("call", func(ctx context.Context) error { return client.tool(ctx, "x") })
 			r.ClientMustReceive(updated)
-		}, Hang, LostAnswer, []string{"operation call", "the client must receive " + updated + ": the server has sent none"}},
+		}, Hang, AnswerLost, []string{"operation call", "the client must receive " + updated + ": the server has sent none"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := Search(t, Plan{Setup: test.setup})

@@ -156,19 +156,19 @@ func (f *fallback) count(run *Run) {
 func (f *fallback) notes(report Report) (list []string) {
 	if f.locked > 0 && report.Category != Lock && report.Verdict != Undecided {
 		list = append(list, fmt.Sprintf("in %s a goroutine waited at %s for a mutex whose holder waited too, as in a Write: "+
-			"synctest does not see such a wait, so the stacks told when the run was at rest, which takes longer",
-			phrase.Plural(f.locked, "schedule"), f.at))
+			"synctest does not see such a wait, so the stacks showed when the run was at rest, which takes longer",
+			phrase.Plural(f.locked, "order"), f.at))
 	}
 	if f.stopped != nil {
-		list = append(list, fmt.Sprintf("a timer that fired while frames waited woke a goroutine that waits for a mutex at %s: that stops virtual time, "+
-			"and no time passes while frames wait at %v in the later schedules", f.stopped.timersStoppedAt, f.stopped.capacity))
+		list = append(list, fmt.Sprintf("a timer that fired while messages waited woke a goroutine that waits for a mutex at %s: that stops virtual time, "+
+			"and no time passes while messages wait at %v in the later orders", f.stopped.timersStoppedAt, f.stopped.capacity))
 	}
 	if len(f.order) == 0 {
 		return list
 	}
 	var where []string
 	for _, capacity := range f.order {
-		where = append(where, fmt.Sprintf("%s at %s", phrase.Plural(f.realTimeRuns[capacity], "schedule"), capacity.Short()))
+		where = append(where, fmt.Sprintf("%s at %s", phrase.Plural(f.realTimeRuns[capacity], "order"), capacity.Short()))
 	}
 	return append(list, fmt.Sprintf("a mutex froze virtual time, so %s ran in real time (engine %s), where a hang is seen, not proved: %s",
 		strings.Join(where, ", "), schedule.Settle, f.why[f.order[0]]))

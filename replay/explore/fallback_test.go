@@ -74,7 +74,7 @@ func TestMutexOverWrite(t *testing.T) {
 	for _, strategy := range []Strategy{nil, Exhaustive} {
 		r := Search(t, Plan{Strategy: strategy, Schedules: 20, Setup: func(r *Run) { locking(r) }})
 		if r.Verdict != Pass || r.Schedules != 20 || len(r.Notes) != 1 || !strings.HasPrefix(r.Notes[0], "in ") ||
-			!strings.Contains(r.Notes[0], " schedules a goroutine waited at explore.lockedConn.Write fallback_test.go:") {
+			!strings.Contains(r.Notes[0], " orders a goroutine waited at explore.lockedConn.Write fallback_test.go:") {
 			t.Error(r.Text())
 		}
 	}
@@ -95,7 +95,7 @@ func TestBugsBehindMutex(t *testing.T) {
 		r.Op("note", func(ctx context.Context) error { return client.tell(ctx, "notifications/roots/list_changed") })
 		r.Op("ask", func(ctx context.Context) error { _, err := server.call(ctx, "ping", `{}`); return err })
 	}
-	for category, setup := range map[string]func(*Run){LostAnswer: losing, Lock: headsOn} {
+	for category, setup := range map[string]func(*Run){AnswerLost: losing, Lock: headsOn} {
 		r := Search(t, Plan{Setup: setup})
 		again := Search(t, Plan{Setup: setup, Token: r.Token})
 		if r.Verdict != Hang || r.Category != category || category != Lock && r.Shrunk.Held != verifications || again.Verdict != Hang || again.Category != category {
@@ -112,7 +112,7 @@ func TestMutexOverTime(t *testing.T) {
 	}
 	for _, workers := range []int{1, 4} {
 		r := Search(t, Plan{Setup: holding, Workers: workers, Schedules: 9, Patience: 100 * time.Millisecond})
-		want := "a mutex froze virtual time, so 3 schedules at 0, 3 schedules at 1, 3 schedules at unbounded ran in real time (engine b)"
+		want := "a mutex froze virtual time, so 3 orders at 0, 3 orders at 1, 3 orders at unbounded ran in real time (engine b)"
 		if r.Verdict != Pass || r.Schedules != 9 || !strings.Contains(strings.Join(r.Notes, "\n"), want) {
 			t.Error(r.Text())
 		}
@@ -163,7 +163,7 @@ func TestFallback(t *testing.T) {
 		t.Error("a run that did not freeze is made again")
 	}
 	f.count(&Run{terms: terms{plan: &Plan{}, engine: schedule.Settle}})
-	if notes := f.notes(Report{}); len(notes) != 1 || !strings.Contains(notes[0], "so 1 schedule at 0 ran in real time (engine b)") {
+	if notes := f.notes(Report{}); len(notes) != 1 || !strings.Contains(notes[0], "so 1 order at 0 ran in real time (engine b)") {
 		t.Errorf("notes %q", notes)
 	}
 }

@@ -14,8 +14,8 @@ import (
 func TestLateRuns(t *testing.T) {
 	for _, strategy := range []Strategy{nil, Exhaustive} {
 		for last, want := range map[int]string{
-			1: "UNDECIDED level L0, 0 of 9 schedules (then it was interrupted): no schedule came to its end in that time\n",
-			2: "PASS level L0, 1 of 9 schedules (then it was interrupted), c2s=0 s2c=0 pass (1 schedule",
+			1: "UNDECIDED delivery order only, 0 of 9 orders (then it was interrupted): no order came to its end in that time\n",
+			2: "PASS delivery order only, 1 of 9 orders (then it was interrupted), c2s=0 s2c=0 pass (1 order",
 			3: "note: not tried in that time: c2s=unbounded s2c=unbounded\n",
 		} {
 			stop, runs := make(chan struct{}), 0

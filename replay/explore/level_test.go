@@ -79,13 +79,13 @@ func TestL1(t *testing.T) {
 			p := bug.plan
 			p.Session, p.Schedules = recording(bug.session), 600
 			Explore(t, p)
-			p.Level, p.Schedules = L1, 200
+			p.Level, p.Schedules = SendingOrder, 200
 			r := Search(t, p)
-			if r.Verdict != CheckFailed || r.Level != L1 {
+			if r.Verdict != CheckFailed || r.Level != SendingOrder {
 				t.Fatal(r.Text())
 			}
-			p.Level, p.Token = L0, r.Token
-			if again := Search(t, p); again.Verdict != r.Verdict || again.Level != L1 || again.Explanation != r.Explanation {
+			p.Level, p.Token = DeliveryOrder, r.Token
+			if again := Search(t, p); again.Verdict != r.Verdict || again.Level != SendingOrder || again.Explanation != r.Explanation {
 				t.Errorf("by its token:\n%s\nwant\n%s", again.Text(), r.Text())
 			}
 		})
@@ -96,7 +96,7 @@ func TestL1(t *testing.T) {
 // one: at each capacity each kind of order comes up.
 func TestL1IsLegal(t *testing.T) {
 	orders := map[string]bool{}
-	Explore(t, Plan{Level: L1, Session: recording(twoTools), Schedules: 600, Setup: func(r *Run) {
+	Explore(t, Plan{Level: SendingOrder, Session: recording(twoTools), Schedules: 600, Setup: func(r *Run) {
 		r.RecordedServer()
 		r.RecordedClient()
 	}, Check: func(r *Run) error {
@@ -117,11 +117,11 @@ func TestL1IsLegal(t *testing.T) {
 	}
 }
 
-// Eager keeps the recorded order at L1, too, so that a token says what must be
+// Eager keeps the recorded order at SendingOrder, too, so that a token says what must be
 // otherwise for the failure.
 func TestL1Eager(t *testing.T) {
 	session := recording(twoTools + "\n< ~message\n> 4:x\n> 5:x\n< ~message\n< %5\n< 5=b\n< 4=a")
-	Explore(t, Plan{Level: L1, Session: session, Strategy: Eager, Schedules: len(Sweep), Setup: func(r *Run) {
+	Explore(t, Plan{Level: SendingOrder, Session: session, Strategy: Eager, Schedules: len(Sweep), Setup: func(r *Run) {
 		r.RecordedServer()
 		r.RecordedClient()
 	}, Check: func(r *Run) error {
@@ -151,7 +151,7 @@ func messages(f transport.Frame) []transport.Message {
 	return list
 }
 
-// A session in which several calls have one id at once plays at L1 as at L0.
+// A session in which several calls have one id at once plays at SendingOrder as at DeliveryOrder.
 func TestModeledSameIDs(t *testing.T) {
 	t.Parallel()
 	session := recording(`
@@ -166,11 +166,11 @@ func TestModeledSameIDs(t *testing.T) {
 	passesAtBothLevels(t, session, 400)
 }
 
-// passesAtBothLevels explores a session, played by its recorded halves, at L0 and at L1.
+// passesAtBothLevels explores a session, played by its recorded halves, at DeliveryOrder and at SendingOrder.
 func passesAtBothLevels(t *testing.T, session []store.Event, schedules int) {
 	t.Helper()
-	for _, level := range []Level{L0, L1} {
-		plan, err := Modeled(session, closed.Free, closed.Free)
+	for _, level := range []Level{DeliveryOrder, SendingOrder} {
+		plan, err := Modeled(session, closed.Independent, closed.Independent)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -181,7 +181,7 @@ func passesAtBothLevels(t *testing.T, session []store.Event, schedules int) {
 	}
 }
 
-// A session whose server answers under ids of another type, which its client took, plays at L1 as at L0.
+// A session whose server answers under ids of another type, which its client took, plays at SendingOrder as at DeliveryOrder.
 func TestModeledIDsOfAnotherType(t *testing.T) {
 	t.Parallel()
 	session := recording(`

@@ -23,7 +23,7 @@ func TestNearest(t *testing.T) {
 				t.Fatalf("failing %v, passing %v\n%s", r.Failing, r.Passing, r.Text())
 			}
 			if r.Failing.Token != r.Token || r.Failing.Verdict != r.Verdict || r.Passing.Verdict != Pass ||
-				r.Passing.Capacity != r.Capacity && bug.name != "head-on at 6" { // more than a hundred steps have an alternative
+				r.Passing.Capacity != r.Capacity && bug.name != "both sides write and neither reads at 6" { // more than a hundred steps have an alternative
 				t.Errorf("failing %s %s, passing %s %s at %v", r.Failing.Token, r.Failing.Verdict, r.Passing.Token, r.Passing.Verdict, r.Passing.Capacity)
 			}
 			checkApart(t, r)
@@ -67,7 +67,7 @@ func drawn(r Report) string {
 	var b strings.Builder
 	for _, s := range []*Schedule{r.Failing, r.Passing} {
 		if s == nil {
-			b.WriteString("no schedule\n")
+			b.WriteString("no order\n")
 			continue
 		}
 		fmt.Fprintf(&b, "%s at %v, %s\n", s.Verdict, s.Capacity, s.Token)
@@ -89,10 +89,10 @@ func TestNearestParts(t *testing.T) {
 		name, fails, passes string // the steps at which they part
 		plan                Plan
 	}{
-		{"lost answer", "s2c take response to " + call + "#1", "c2s ack " + call + "#1", Plan{Setup: registerAfterWrite(2)}},
-		{"head-on", "s2c take ping by ask0#1", "s2c take response to " + call + "0#1", Plan{Setup: headOn(1), Capacities: fixed(0, 0)}},
-		{"modeled head-on", "", `c2s take tools/call "list_allowed_directories"#1`, modeledHeadOn(t)},
-		{"swallowed at every capacity", "", "", Plan{Setup: seed(2, 0)}},
+		{"answer lost", "s2c take response to " + call + "#1", "c2s ack " + call + "#1", Plan{Setup: registerAfterWrite(2)}},
+		{"both sides write and neither reads", "s2c take ping by ask0#1", "s2c take response to " + call + "0#1", Plan{Setup: headOn(1), Capacities: fixed(0, 0)}},
+		{"modeled both sides write and neither reads", "", `c2s take tools/call "list_allowed_directories"#1`, modeledHeadOn(t)},
+		{"blocked behind a notification with every buffer", "", "", Plan{Setup: seed(2, 0)}},
 	} {
 		r := Search(t, c.plan)
 		fails, passes := "", ""
@@ -122,7 +122,7 @@ func modeledHeadOn(t *testing.T) Plan {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan, err := Modeled(events, closed.Rigid, closed.Rigid)
+	plan, err := Modeled(events, closed.SingleThreaded, closed.SingleThreaded)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +147,7 @@ func BenchmarkNearest(b *testing.B) {
 			failed := s.rerun(token, true)
 			start = time.Now()
 			if nearest(&s, failed) == nil {
-				b.Fatal("no schedule passes")
+				b.Fatal("no order passes")
 			}
 			part += time.Since(start)
 		}

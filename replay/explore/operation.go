@@ -230,7 +230,7 @@ func (e *Expected) explain(steps []gate.Step) (category, why string) {
 			}
 			why += fmt.Sprintf(": it is %s", lane.Where(f))
 			if lane.Last != nil && lane.Readers() == 0 {
-				return closed.Swallowed, why + fmt.Sprintf("; the %s's reader took %s at step %d and has not come back",
+				return lane.Last.Behind(), why + fmt.Sprintf("; the %s's reader took %s at step %d and has not come back",
 					lane.Receiver(), lane.Last.Name, lane.Last.Given)
 			}
 			return closed.NeverSent, why

@@ -82,7 +82,7 @@ func (o *outcome) notePeriodic(traffic []gate.Step, passed string) {
 	if len(names) > 3 {
 		names = append(names[:3], "…")
 	}
-	o.notes = append([]string{fmt.Sprintf("for %s nothing but %s passed, %d steps of them; the token leaves them in the plain order",
+	o.notes = append([]string{fmt.Sprintf("for %s nothing but %s passed, %d steps of them; the token leaves them in the default order",
 		passed, strings.Join(names, ", "), len(traffic))}, o.notes...)
 }
 
@@ -129,7 +129,7 @@ func (o *outcome) judgeRace(raced bool, steps []gate.Step, workers int) {
 		o.why += fmt.Sprintf(", after step %d, «%s»", n, steps[n-1].Name())
 	}
 	if workers > 1 {
-		o.note(fmt.Sprintf("%d schedules ran at once, and the race may be of another: with 1 worker it is this one", workers))
+		o.note(fmt.Sprintf("%d orders ran at once, and the race may be of another: with 1 worker it is this one", workers))
 	}
 }
 
@@ -175,7 +175,7 @@ func (o *outcome) judgeRemains(left *remains) {
 		o.why = "the gate is closed and the context cancelled, but " + left.doubt
 	case o.within != "":
 		o.verdict = Leak
-		o.why = o.within + " has not returned: what waits for the other end belongs into an operation or a goroutine"
+		o.why = o.within + " has not returned: what waits for the other side belongs into an operation or a goroutine"
 	case o.verdict == Pass:
 		o.verdict = Leak
 		o.leaks = innermost(o.stacks)

@@ -17,7 +17,7 @@ func TestJudgeInPlainProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	out, err := exec.Command("go", "run", main).CombinedOutput()
-	if err != nil || string(out) != "hang lost answer mcprec1.0-0.L0.a.eager\n" {
+	if err != nil || string(out) != "hang answer lost mcprec1.0-0.delivery.a.default\n" {
 		t.Errorf("%v\n%s", err, out)
 	}
 }

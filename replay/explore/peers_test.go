@@ -184,7 +184,7 @@ func staleList(noise int) func(*Run) {
 			version++
 			return server.tell(ctx, "notifications/tools/list_changed")
 		})
-		r.Op("noise", func(ctx context.Context) error {
+		r.Op("stray output", func(ctx context.Context) error {
 			for range noise {
 				if err := server.tell(ctx, "notifications/message"); err != nil {
 					return err
@@ -252,7 +252,7 @@ func deepOrder(r *Run) {
 }
 
 // seed is the client of python-sdk issue 594: its receive loop hands notifications
-// to a queue that nobody drains during a call.
+// to a queue that nobody reads from during a call.
 func seed(notifications, queue int) func(*Run) {
 	return func(r *Run) {
 		client, server := pair(r)

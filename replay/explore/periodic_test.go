@@ -68,7 +68,7 @@ func TestPeriodic(t *testing.T) {
 	} {
 		for _, strategy := range []Strategy{Eager, Random} {
 			r := Search(t, Plan{Setup: test.setup, Schedules: 1, Shrink: -1, Strategy: strategy, Horizon: 20 * time.Minute})
-			if r.Verdict != Hang || r.Category != LostAnswer || !strings.Contains(strings.Join(r.Notes, "\n"), test.note) {
+			if r.Verdict != Hang || r.Category != AnswerLost || !strings.Contains(strings.Join(r.Notes, "\n"), test.note) {
 				t.Errorf("%s: want a hang and %q\n%s", name, test.note, r.Text())
 			}
 			again := Search(t, Plan{Setup: test.setup, Token: r.Token, Horizon: 20 * time.Minute})

@@ -163,11 +163,11 @@ type (
 
 // The constants of package schedule.
 const (
-	Unbounded = schedule.Unbounded
-	L0        = schedule.L0
-	L1        = schedule.L1
-	Bubble    = schedule.Bubble
-	Settle    = schedule.Settle
+	Unbounded     = schedule.Unbounded
+	DeliveryOrder = schedule.DeliveryOrder
+	SendingOrder  = schedule.SendingOrder
+	Bubble        = schedule.Bubble
+	Settle        = schedule.Settle
 )
 
 // Sweep are the capacities that a plan tries by itself.
@@ -176,7 +176,7 @@ var Sweep = schedule.Sweep
 // ParseToken reads the token of a report.
 func ParseToken(s string) (Token, error) { return schedule.ParseToken(s) }
 
-// ParseLevel reads "L0" or "L1".
+// ParseLevel reads "delivery" or "sending".
 func ParseLevel(s string) (Level, error) { return schedule.ParseLevel(s) }
 
 // Step is an enabled step; see package gate.

@@ -27,12 +27,12 @@ var planted = []struct {
 	verdict  string
 	category string
 }{
-	{"head-on at 0", headOn(1), nil, 0, Hang, HeadOn},
-	{"head-on at 3", headOn(4), nil, 3, Hang, HeadOn},
-	{"head-on at 6", headOn(8), nil, 6, Hang, HeadOn},
-	{"register after write", registerAfterWrite(0), nil, 0, Hang, LostAnswer},
-	{"register after write, 6 noise", registerAfterWrite(6), nil, 0, Hang, LostAnswer},
-	{"register after write, 20 noise", registerAfterWrite(20), nil, 0, Hang, LostAnswer},
+	{"both sides write and neither reads at 0", headOn(1), nil, 0, Hang, BothWrite},
+	{"both sides write and neither reads at 3", headOn(4), nil, 3, Hang, BothWrite},
+	{"both sides write and neither reads at 6", headOn(8), nil, 6, Hang, BothWrite},
+	{"register after write", registerAfterWrite(0), nil, 0, Hang, AnswerLost},
+	{"register after write, 6 noise", registerAfterWrite(6), nil, 0, Hang, AnswerLost},
+	{"register after write, 20 noise", registerAfterWrite(20), nil, 0, Hang, AnswerLost},
 	{"list_changed during list, 6 noise", staleList(6), checkFresh, 0, CheckFailed, ""},
 	{"list_changed during list, 20 noise", staleList(20), checkFresh, 0, CheckFailed, ""},
 	{"late progress, 3 calls", lateProgress, checkLate, 0, CheckFailed, ""},
@@ -60,7 +60,7 @@ func TestPlanted(t *testing.T) {
 			median, worst := needed[trials/2], needed[trials-1]
 			t.Logf("median %d, worst %d of %d trials", median, worst, trials)
 			if median > 50 {
-				t.Errorf("median of %d trials: %d schedules, want at most 50", trials, median)
+				t.Errorf("median of %d trials: %d orders, want at most 50", trials, median)
 			}
 		})
 	}
@@ -76,10 +76,10 @@ func TestSeed(t *testing.T) {
 				r := Search(t, Plan{Setup: seed(n, queue), Capacities: fixed(capacity, capacity), Schedules: scale(6, 20)})
 				want, category := Pass, ""
 				if n > queue {
-					want, category = Hang, Swallowed
+					want, category = Hang, BehindNotification
 				}
 				if r.Verdict != want || r.Category != category {
-					t.Errorf("capacity %d, inner queue %d, %d notifications: want %s\n%s", capacity, queue, n, want, r.Text())
+					t.Errorf("buffer %d, notification queue %d, %d notifications: want %s\n%s", capacity, queue, n, want, r.Text())
 				}
 			}
 		}
@@ -89,6 +89,6 @@ func TestSeed(t *testing.T) {
 func TestConforming(t *testing.T) {
 	r := Explore(t, Plan{Setup: conforming, Schedules: scale(500, 20000)})
 	if want := scale(500, 20000); r.Schedules != want {
-		t.Errorf("%d schedules, want %d", r.Schedules, want)
+		t.Errorf("%d orders, want %d", r.Schedules, want)
 	}
 }

@@ -48,12 +48,12 @@ func (p *peers) forHalves() halves.Run {
 			p.gate.Unlock()
 		}}
 	}
-	return halves.Run{Gate: p.gate, Go: p.start, Expect: expect, Fail: p.fail, Live: p.live, Loose: p.terms.level == schedule.L1}
+	return halves.Run{Gate: p.gate, Go: p.start, Expect: expect, Fail: p.fail, Live: p.live, Loose: p.terms.level == schedule.SendingOrder}
 }
 
 // Modeled returns a plan without a live peer: both ends of a session play their half, each
-// under an endpoint model. At level L0 every order of steps comes to the end that
-// [closed.Replay] finds. At L1 both ends send in any legal order; the rigid model, which
+// under an endpoint model. At level DeliveryOrder every order of steps comes to the end that
+// [closed.Replay] finds. At SendingOrder both ends send in any legal order; the rigid model, which
 // has a single order, reads as the free model then.
 func Modeled(events []store.Event, client, server closed.Model) (Plan, error) {
 	models, err := halves.NewModels(events, client, server)
@@ -64,7 +64,7 @@ func Modeled(events []store.Event, client, server closed.Model) (Plan, error) {
 		Session: events,
 		Setup: func(run *Run) {
 			p := &run.peers
-			if run.terms.level == schedule.L1 {
+			if run.terms.level == schedule.SendingOrder {
 				p.recordedServer(server)
 				p.recordedClient(client)
 				return

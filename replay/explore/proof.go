@@ -50,7 +50,7 @@ func (r *Run) judgeFreeze(t *testing.T, f *freeze) {
 	if timers := &r.clock.timers; timers.passing && o.within == "" && f.lockedAlone() {
 		timers.stoppedAt = f.locks[0].Where()
 		o.held = f.why()
-		o.verdict, o.why, o.retry = Undecided, o.held+", since a timer fired while frames waited", true
+		o.verdict, o.why, o.retry = Undecided, o.held+", since a timer fired while messages waited", true
 		return
 	}
 	if !r.terms.watches && o.within == "" && f.lockedAlone() {
@@ -131,7 +131,7 @@ func (r *Run) proveLock(t *testing.T, freeze *freeze) (again *Run, doubt string)
 	again.play(t)
 	frozen := again.outcome.frozen
 	if frozen == nil {
-		return nil, "The same schedule did not stand still again."
+		return nil, "The same order did not stand still again."
 	}
 	if doubt := again.lockDoubt(frozen); doubt != "" {
 		return nil, doubt

@@ -34,7 +34,7 @@ func TestDataRace(t *testing.T) {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestDataRace$")
 		cmd.Env = append(os.Environ(), variable+"="+token)
 		out, err := cmd.CombinedOutput()
-		_, report, ok := strings.Cut(string(out), "DATA RACE, level L0, capacity c2s=0 s2c=0, ")
+		_, report, ok := strings.Cut(string(out), "DATA RACE, delivery order only, buffer c2s=0 s2c=0, ")
 		if err == nil || !ok || !strings.Contains(report, "the race detector reported a data race, in the output of the test above, after step ") ||
 			!strings.Contains(report, ", «start a + b».") {
 			t.Fatalf("%v\n%s", err, out)

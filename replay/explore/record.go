@@ -186,7 +186,7 @@ func drawingOf(steps []gate.Step, lanes []*gate.Lane, passages []*passage) []str
 			}
 			note := fmt.Sprintf("queued in %v", l.Dir)
 			if f.Taken == 0 {
-				note = fmt.Sprintf("in the hand of the %s's writer", l.Dir.Sender())
+				note = fmt.Sprintf("being written by the %s", l.Dir.Sender())
 			}
 			lines = append(lines, arrow(0, l.Dir, f.Name, note))
 		}

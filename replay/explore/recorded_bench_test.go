@@ -21,10 +21,10 @@ func BenchmarkRecorded(b *testing.B) {
 		level Level
 		setup func(*Run)
 	}{
-		{"live", L0, func(r *Run) { serveTools(r); calls(r) }},
-		{"server", L0, func(r *Run) { r.RecordedServer(); calls(r) }},
-		{"pair", L0, func(r *Run) { r.RecordedServer(); r.RecordedClient() }},
-		{"pairL1", L1, func(r *Run) { r.RecordedServer(); r.RecordedClient() }},
+		{"live", DeliveryOrder, func(r *Run) { serveTools(r); calls(r) }},
+		{"server", DeliveryOrder, func(r *Run) { r.RecordedServer(); calls(r) }},
+		{"pair", DeliveryOrder, func(r *Run) { r.RecordedServer(); r.RecordedClient() }},
+		{"pairL1", SendingOrder, func(r *Run) { r.RecordedServer(); r.RecordedClient() }},
 	} {
 		b.Run(form.name, func(b *testing.B) {
 			b.ReportAllocs()

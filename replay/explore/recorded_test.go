@@ -114,7 +114,7 @@ func TestRecordedServerFindsFault(t *testing.T) {
 		r.Go(client.read)
 		r.Op("call", func(ctx context.Context) error { return client.tool(ctx, "x") })
 	}})
-	if r.Verdict != Hang || r.Category != LostAnswer {
+	if r.Verdict != Hang || r.Category != AnswerLost {
 		t.Error(r.Text())
 	}
 }
@@ -151,7 +151,7 @@ func serveTools(r *Run) *peer {
 // A recorded client plays against a live server. That the list does not change
 // here, as it did in the recording, holds nothing up.
 func TestRecordedClient(t *testing.T) {
-	for _, level := range []Level{L0, L1} {
+	for _, level := range []Level{DeliveryOrder, SendingOrder} {
 		Explore(t, Plan{Level: level, Session: recording(twoTools), Schedules: 100, Setup: func(r *Run) {
 			serveTools(r)
 			r.RecordedClient()
@@ -176,7 +176,7 @@ func TestRecordedClientHangs(t *testing.T) {
 		}
 		r.RecordedClient()
 	}})
-	if r.Verdict != Hang || r.Category != LostAnswer || len(r.Unfinished) != 1 || r.Unfinished[0] != `tools/call "two"#1` {
+	if r.Verdict != Hang || r.Category != AnswerLost || len(r.Unfinished) != 1 || r.Unfinished[0] != `tools/call "two"#1` {
 		t.Error(r.Text())
 	}
 }
@@ -191,11 +191,11 @@ func TestRecordedClientUnanswered(t *testing.T) {
 		inline   bool
 		category string
 	}{
-		"never answered": {"> 1:x", func(*peer, context.Context, transport.Message) {}, false, LostAnswer},
+		"never answered": {"> 1:x", func(*peer, context.Context, transport.Message) {}, false, AnswerLost},
 		"asks in its reader": {"> 1:x\n< 7:roots/list\n> 7=roots", func(p *peer, ctx context.Context, m transport.Message) {
 			_, _ = p.call(ctx, "roots/list", "{}")
 			p.answer(ctx, m, "{}")
-		}, true, Swallowed},
+		}, true, BehindRequest},
 	} {
 		setup := func(inline bool) func(*Run) {
 			return func(r *Run) {
@@ -243,7 +243,7 @@ func TestRecordedClientClosedOn(t *testing.T) {
 
 // Both halves of a recording play against each other, without a live peer.
 func TestRecordedPair(t *testing.T) {
-	for _, level := range []Level{L0, L1} {
+	for _, level := range []Level{DeliveryOrder, SendingOrder} {
 		Explore(t, Plan{Level: level, Session: recording(twoTools), Schedules: 200, Setup: func(r *Run) {
 			r.RecordedServer()
 			r.RecordedClient()
@@ -271,7 +271,7 @@ func TestRecordedServerUnanswered(t *testing.T) {
 
 // Recorded halves play under the engine without a bubble, too.
 func TestRecordedSettled(t *testing.T) {
-	for _, level := range []Level{L0, L1} {
+	for _, level := range []Level{DeliveryOrder, SendingOrder} {
 		Explore(t, Plan{Engine: Settle, Level: level, Session: recording(twoTools), Schedules: 6, Setup: func(r *Run) {
 			r.RecordedServer()
 			r.RecordedClient()

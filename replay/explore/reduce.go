@@ -205,7 +205,7 @@ func (d *reduction) chooseToken() (verified verified, notes []string) {
 			verified, other = other, verified
 		}
 		if other.held > 0 {
-			notes = append(notes, fmt.Sprintf("another schedule fails in the same way, %d of %d times: %v",
+			notes = append(notes, fmt.Sprintf("another order fails in the same way, %d of %d times: %v",
 				other.held, other.of, other.token))
 		}
 	}

@@ -94,10 +94,10 @@ func TestReduceUnsteady(t *testing.T) {
 // What became of a run has no empty part, and no word twice.
 func TestOutcome(t *testing.T) {
 	for want, ended := range map[string]outcome{
-		"pass":                              {verdict: Pass},
-		"check failed: no answer":           {verdict: CheckFailed, why: "no answer\nto call 1"},
-		"hang head-on: both are at a write": {verdict: Hang, category: HeadOn, why: "both are at a write"},
-		"DIVERGED at step 3: wanted 1, …":   {verdict: Diverged, why: "DIVERGED at step 3: wanted 1, …"},
+		"pass":                    {verdict: Pass},
+		"check failed: no answer": {verdict: CheckFailed, why: "no answer\nto call 1"},
+		"hang both sides write and neither reads: both are at a write":                                  {verdict: Hang, category: BothWrite, why: "both are at a write"},
+		"this token belongs to another recording or another version of the code: at step 3 wanted 1, …": {verdict: Diverged, why: "this token belongs to another recording or another version of the code: at step 3 wanted 1, …"},
 	} {
 		if got := ended.String(); got != want {
 			t.Errorf("%s, want %s", got, want)
@@ -133,7 +133,7 @@ func TestAnonymous(t *testing.T) {
 	for in, want := range map[string]string{
 		`progress of "c" after 3 steps`: "progress of _ after _ steps",
 		`tool "a \"b\" c": no`:          "tool _: no",
-		"plain":                         "plain",
+		"default":                       "default",
 	} {
 		if got := anonymous(in); got != want {
 			t.Errorf("%s: %s, want %s", in, got, want)
@@ -168,8 +168,8 @@ func TestReduceBoundary(t *testing.T) {
 		plan Plan
 		want string
 	}{
-		{Plan{Setup: headOn(4), Capacities: fixed(0, 0)}, "it fails with room for 0 and for 6 frames from client to server, not for 7; it fails with room for 0 and for 6 frames from server to client, not for 7"},
-		{Plan{Setup: headOn(4), Capacities: fixed(3, 3)}, "it fails with room for 3 frames from client to server, not for 4; it fails with room for 3 frames from server to client, not for 4"},
+		{Plan{Setup: headOn(4), Capacities: fixed(0, 0)}, "it fails with room for 0 and for 6 messages from client to server, not for 7; it fails with room for 0 and for 6 messages from server to client, not for 7"},
+		{Plan{Setup: headOn(4), Capacities: fixed(3, 3)}, "it fails with room for 3 messages from client to server, not for 4; it fails with room for 3 messages from server to client, not for 4"},
 		{Plan{Setup: seed(2, 0)}, ""},
 	} {
 		if r := Search(t, test.plan); r.Boundary != test.want {
@@ -207,7 +207,7 @@ func TestTracedAlike(t *testing.T) {
 	}
 	for name, setup := range map[string]func(*Run){
 		"the second request is unsigned": unsignedSecond, "the reader writes": alone, "it went on": after, "a call within a call": nested,
-		"head-on": headOn(4), "swallowed": seed(2, 0), "callback": callback, "silenced": silenced,
+		"both sides write and neither reads": headOn(4), "blocked behind a notification": seed(2, 0), "callback": callback, "silenced": silenced,
 	} {
 		p := Plan{Setup: setup, Capacities: fixed(0, 0)}
 		r := Search(t, p)
@@ -233,7 +233,7 @@ func TestTracedAlike(t *testing.T) {
 // capacity where it was found. One that failed only with another choice of goroutines has
 // none.
 func TestReduceBoundaryMeasured(t *testing.T) {
-	d := &reduction{search: &search{t: t, plan: withDefaults(Plan{Setup: conforming})}, want: "hang head-on: ", left: 1}
+	d := &reduction{search: &search{t: t, plan: withDefaults(Plan{Setup: conforming})}, want: "hang both sides write and neither reads: ", left: 1}
 	d.failed = d.newRun(Capacity{})
 	d.failed.outcome.verdict, d.best = Hang, d.failed
 	if b := d.boundary(); b != "" {
@@ -244,9 +244,9 @@ func TestReduceBoundaryMeasured(t *testing.T) {
 // Some order fails at each capacity and the one that is shown at one alone: the two
 // lines do not contradict each other.
 func TestBoundaryBesideSlack(t *testing.T) {
-	r := Report{Verdict: Hang, Boundary: "it fails with room for 0 frames from client to server, not for 1; it fails with room for 0 frames from server to client, not for 1"}
+	r := Report{Verdict: Hang, Boundary: "it fails with room for 0 messages from client to server, not for 1; it fails with room for 0 messages from server to client, not for 1"}
 	r.Slack = slackText(Hang, Capacity{}, []Tried{{Capacity: Capacity{C2S: 1, S2C: 1}, Verdict: Hang}}, r.Boundary, false)
-	if want := "  capacities: some order hangs at all tried: 0, 1; no capacity of the transport hides it\n  this very order: it fails with room for 0 frames from client to server, not for 1"; !strings.Contains(r.Text(), want) {
+	if want := "  buffers: some order hangs at all tried: 0, 1; no buffer of the transport hides it\n  this very order: it fails with room for 0 messages from client to server, not for 1"; !strings.Contains(r.Text(), want) {
 		t.Errorf("%q is not said:\n%s", want, r.Text())
 	}
 }

@@ -59,7 +59,7 @@ func stands(verdict string) bool { return verdict == Hang || verdict == Stall }
 
 // The ends of a search without failure.
 const (
-	EndSchedules = "schedules"
+	EndSchedules = "orders"
 	EndCPU       = "cpu time"
 	// EndTime: the plan's Budget was used up, or the test's deadline near.
 	EndTime = "time"
@@ -73,15 +73,18 @@ const (
 
 // The categories of a hang, and of a failed check; see package replay/closed.
 const (
-	HeadOn         = closed.HeadOn
-	Swallowed      = closed.Swallowed
-	Mutual         = closed.Mutual
-	LostAnswer     = closed.LostAnswer
-	NeverSent      = closed.NeverSent
-	BlockedHandler = closed.BlockedHandler
-	Pool           = closed.Pool
-	Lock           = closed.Lock
-	TimerOnly      = closed.TimerOnly
+	BothWrite          = closed.BothWrite
+	BehindNotification = closed.BehindNotification
+	BehindRequest      = closed.BehindRequest
+	BehindAnswer       = closed.BehindAnswer
+	BehindBatch        = closed.BehindBatch
+	MutualWait         = closed.MutualWait
+	AnswerLost         = closed.AnswerLost
+	NeverSent          = closed.NeverSent
+	BlockedHandler     = closed.BlockedHandler
+	Pool               = closed.Pool
+	Lock               = closed.Lock
+	TimerOnly          = closed.TimerOnly
 )
 
 type (
@@ -99,9 +102,9 @@ type Report struct {
 	Explanation string `json:"explanation"`
 	// Summary says which ends would hang on the session; "" if an end is live.
 	Summary string         `json:"summary,omitempty"`
-	Level   schedule.Level `json:"level"`
+	Level   schedule.Level `json:"vary"`
 	// Capacity is the failing schedule's.
-	Capacity schedule.Capacity `json:"capacity"`
+	Capacity schedule.Capacity `json:"buffer"`
 	// Engine is the failing schedule's, or the plan's; "" is the bubble.
 	Engine schedule.Engine `json:"engine,omitempty"`
 	// Tried are the verdicts at the other capacities; after a pass at every capacity.
@@ -112,7 +115,7 @@ type Report struct {
 	// none.
 	Boundary string `json:"boundary"`
 	// Schedules counts the runs up to the failure, with it.
-	Schedules int `json:"schedules"`
+	Schedules int `json:"orders"`
 	// Ended is the end of a search that passed or ran no schedule. For a failure it is
 	// EndTime or EndStopped if the shrinking was cut short, otherwise "".
 	Ended string `json:"ended"`
@@ -170,9 +173,9 @@ type Report struct {
 
 // Tried is the verdict at another capacity.
 type Tried struct {
-	Capacity  schedule.Capacity `json:"capacity"`
+	Capacity  schedule.Capacity `json:"buffer"`
 	Verdict   string            `json:"verdict"`
-	Schedules int               `json:"schedules"` // run, up to the first failure
+	Schedules int               `json:"orders"` // run, up to the first failure
 	// Classes counts the classes of schedules that [Exhaustive] has visited; All: there are
 	// no other classes. Further schedules were cut.
 	Classes int  `json:"classes,omitempty"`
@@ -215,13 +218,13 @@ type Smaller struct {
 func (r Report) Text() string {
 	var b strings.Builder
 	if r.Verdict == Pass || r.Verdict == Undecided && r.Schedules == 0 {
-		fmt.Fprintf(&b, "%s level %s", strings.ToUpper(r.Verdict), r.Level)
+		fmt.Fprintf(&b, "%s %s", strings.ToUpper(r.Verdict), r.Level.Words())
 		if r.Engine != "" {
 			fmt.Fprintf(&b, ", engine %s", r.Engine)
 		}
-		count := phrase.Plural(r.Schedules, "schedule")
+		count := phrase.Plural(r.Schedules, "order")
 		if r.Ended == EndTime || r.Ended == EndStopped {
-			count = fmt.Sprintf("%d of %s", r.Schedules, phrase.Plural(r.Planned, "schedule"))
+			count = fmt.Sprintf("%d of %s", r.Schedules, phrase.Plural(r.Planned, "order"))
 		}
 		fmt.Fprintf(&b, ", %s%s", count, endTexts[r.Ended])
 		for _, t := range r.Tried {
@@ -235,16 +238,16 @@ func (r Report) Text() string {
 		r.failureText(&b)
 	}
 	if r.Decided {
-		fmt.Fprintf(&b, "one schedule decides at each capacity: at level %v these models come to the same end in every order\n", r.Level)
+		fmt.Fprintf(&b, "one order decides with each buffer: these models come to the same end in every order of delivery\n")
 	} else if r.Coverage.Classes > 0 && (r.Verdict == Pass || r.Verdict == Undecided) {
 		r.coverageText(&b)
 		if c := r.Coverage; c.Timed > 0 {
-			fmt.Fprintf(&b, "timers: time passed while frames waited in %s; in %d of them a timer then made a peer use the transport\n",
-				phrase.Plural(c.Timed, "schedule"), c.Fired)
+			fmt.Fprintf(&b, "timers: time passed while messages waited in %s; in %d of them a timer then made a peer use the transport\n",
+				phrase.Plural(c.Timed, "order"), c.Fired)
 		}
 	}
 	if r.Schedules > 0 {
-		fmt.Fprintf(&b, "level %v: %s; capacity: how many frames the transport holds each way\n", r.Level, r.Level.Meaning())
+		fmt.Fprintf(&b, "%s: %s\n", r.Level.Words(), r.Level.Meaning())
 	}
 	for _, n := range r.Notes {
 		fmt.Fprintf(&b, "note: %s\n", n)
@@ -260,9 +263,9 @@ func (r Report) coverageText(b *strings.Builder) {
 	case r.Ended == EndVisited:
 		b.WriteString(", and there are no others")
 	case r.Schedules > c.Recent && c.Recent > 0:
-		fmt.Fprintf(b, " in %s; the last %d brought %s", phrase.Plural(r.Schedules, "schedule"), c.Recent, phrase.Plural(c.New, "new order"))
+		fmt.Fprintf(b, " in %s; the last %d brought %s", phrase.Plural(r.Schedules, "order"), c.Recent, phrase.Plural(c.New, "new order"))
 		if 2*c.New >= c.Recent {
-			b.WriteString(", so more schedules would bring more")
+			b.WriteString(", so more orders would bring more")
 		}
 	}
 	if c.Races > 0 {
@@ -292,7 +295,7 @@ func (r Report) failureText(b *strings.Builder) {
 	if r.Summary != "" {
 		fmt.Fprintf(b, "A%s.\n", r.Summary[1:])
 	}
-	fmt.Fprintf(b, "%s, level %s, capacity %v, %s, schedule %d\ntoken %s\n", word, r.Level, r.Capacity,
+	fmt.Fprintf(b, "%s, %s, buffer %v, %s, order %d\ntoken %s\n", word, r.Level.Words(), r.Capacity,
 		phrase.Plural(r.Steps, "step"), r.Schedules, r.Token)
 	switch lines := strings.Split(r.Explanation, "\n"); {
 	case len(lines) > 1 || r.Verdict == CheckFailed: // the words of the test
@@ -300,12 +303,12 @@ func (r Report) failureText(b *strings.Builder) {
 	case r.Explanation != "":
 		fmt.Fprintf(b, "  %s.\n", r.Explanation)
 	}
-	writeList(b, "the order that it takes, all else in the plain order", r.Choices, 5)
+	writeList(b, "the order that it takes, all else in the default order", r.Choices, 5)
 	if s := r.Shrunk; s.To < s.From {
 		fmt.Fprintf(b, "    (shrunk from %s to %d, in %s; the token held %d of %d times)\n",
 			phrase.Plural(s.From, "choice"), s.To, phrase.Plural(s.Runs, "run"), s.Held, s.Verified)
 	}
-	writeList(b, "time passed while frames waited", r.Timers, 5)
+	writeList(b, "time passed while messages waited", r.Timers, 5)
 	r.waitText(b)
 	if len(r.Chain) > 0 {
 		writeList(b, "who waits for whom", []string{strings.Join(r.Chain, "\n-> ")}, 1)
@@ -320,7 +323,7 @@ func (r Report) failureText(b *strings.Builder) {
 	}
 	writeList(b, "rules broken", broken, 5)
 	if r.Slack != "" {
-		fmt.Fprintf(b, "\n  capacities: %s\n", r.Slack)
+		fmt.Fprintf(b, "\n  buffers: %s\n", r.Slack)
 	}
 	if r.Boundary != "" {
 		fmt.Fprintf(b, "  this very order: %s (each way alone)\n", r.Boundary)
@@ -329,7 +332,7 @@ func (r Report) failureText(b *strings.Builder) {
 	if r.Smaller != nil {
 		s := r.Smaller
 		title := fmt.Sprintf("the session shrinks from %s to %d (in %s); its token, %s, held %d of %d times",
-			phrase.Plural(s.From, "frame"), s.To, phrase.Plural(s.Runs, "run"), s.Token, s.Held, s.Verified)
+			phrase.Plural(s.From, "message"), s.To, phrase.Plural(s.Runs, "run"), s.Token, s.Held, s.Verified)
 		if s.Boundary != "" {
 			title += "; " + s.Boundary
 		}
@@ -406,7 +409,7 @@ var endTexts = map[string]string{
 // count says how many schedules were run, and of how many classes. In words for a user an
 // order is a class: orders that differ only in steps that commute count once.
 func (t Tried) count() string {
-	count := phrase.Plural(t.Schedules, "schedule")
+	count := phrase.Plural(t.Schedules, "order")
 	switch {
 	case t.All:
 		return fmt.Sprintf("%s, all %s", count, phrase.Plural(t.Classes, "order"))
@@ -470,7 +473,7 @@ func slackText(verdict string, at schedule.Capacity, others []Tried, boundary st
 		}
 		text += strings.Join(where[verdict], ", ")
 		if stands(verdict) {
-			text += "; no capacity of the transport hides it"
+			text += "; no buffer of the transport hides it"
 		}
 		return text
 	}
@@ -487,7 +490,7 @@ func slackText(verdict string, at schedule.Capacity, others []Tried, boundary st
 	if len(where[notMet]) > 0 {
 		return text
 	}
-	return "it depends on the capacity: " + text
+	return "it depends on the buffer: " + text
 }
 
 // verb says what a run with the verdict does.

@@ -34,11 +34,11 @@ func TestReportText(t *testing.T) {
 		"lost":         {Setup: forgetful(false, 0)},
 		"different":    {Setup: counting(first), SameAnswers: true},
 		"check-failed": {Setup: lateProgress, Check: checkLate},
-		"diverged":     {Setup: conforming, Token: "mcprec1.1-u.L0.a.4:12345678"},
+		"diverged":     {Setup: conforming, Token: "mcprec1.1-u.delivery.a.4:12345678"},
 		"pass":         {Setup: conforming},
 		"stall":        {Setup: seed(2, 0), Engine: Settle, Patience: 20 * time.Millisecond},
 		"lock":         {Setup: blocker(forEver, nothing), Patience: time.Millisecond},
-		"undecided":    {Setup: blocker(func(context.Context) { time.Sleep(time.Millisecond) }, nothing), Token: "mcprec1.0-0.L0.a.eager", Patience: 100 * time.Millisecond},
+		"undecided":    {Setup: blocker(func(context.Context) { time.Sleep(time.Millisecond) }, nothing), Token: "mcprec1.0-0.delivery.a.default", Patience: 100 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := steady(Search(t, plan).Text())

@@ -61,7 +61,7 @@ func halved(lane *gate.Lane) bool {
 // lostText says which request is answered to nobody.
 func lostText(c *gate.Call) string {
 	dir := c.Request.Dir
-	ends := "both ends are open, and nothing is on its way"
+	ends := "both sides are open, and nothing is on its way"
 	if halved(c.Request.Lane) {
 		ends = fmt.Sprintf("the %s had closed its writing side alone and read on", dir.Sender())
 	}

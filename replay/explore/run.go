@@ -181,17 +181,17 @@ func (r *Run) Err(name string) error {
 func (r *Run) Failures() error { return r.peers.failures() }
 
 // RecordedServer lets the server of [Plan.Session] play on the server's end: the live client
-// gets the recorded answers, and the rest at the recorded place, or at level L1 in any legal
+// gets the recorded answers, and the rest at the recorded place, or at level SendingOrder in any legal
 // order. In a plan with HTTP it is the handler. Only Setup may call it.
-func (r *Run) RecordedServer() { r.peers.recordedServer(closed.Free) }
+func (r *Run) RecordedServer() { r.peers.recordedServer(closed.Independent) }
 
 // RecordedClient lets the client of [Plan.Session] play on the client's end: each recorded
 // frame is sent after the frames that the recorded client had received before, or at level
-// L1 in any legal order. Each call is an operation of the run and ends with the response,
+// SendingOrder in any legal order. Each call is an operation of the run and ends with the response,
 // also a call without a recorded response, unless it was cancelled. In a plan with HTTP it uses
 // [Run.HTTPClient], and a request that fails otherwise than recorded ends the run. Only Setup may
 // call it.
-func (r *Run) RecordedClient() { r.peers.recordedClient(closed.Free) }
+func (r *Run) RecordedClient() { r.peers.recordedClient(closed.Independent) }
 
 // Findings says where the live ends differ from the recorded ends so far, for Check.
 func (r *Run) Findings() []match.StepVerdict { return r.peers.findings() }

@@ -78,7 +78,7 @@ func explore(t *testing.T, plan Plan, deadline time.Time) (report Report) {
 	defer func() {
 		report.Notes = append(slices.Clone(plan.notes), report.Notes...)
 		if s.leaks.runs > 0 {
-			note := fmt.Sprintf("goroutines were left in %d of %s", s.leaks.runs, phrase.Plural(s.done, "schedule"))
+			note := fmt.Sprintf("goroutines were left in %d of %s", s.leaks.runs, phrase.Plural(s.done, "order"))
 			if s.leaks.runs == s.plan.mostLeaks {
 				note += "; the search ended there: they stay in the process"
 			}
@@ -105,7 +105,7 @@ func explore(t *testing.T, plan Plan, deadline time.Time) (report Report) {
 	}
 	report = s.follow(token)
 	if plan.SameAnswers && report.Verdict == Pass {
-		report.Notes = append(report.Notes, "answers were compared with the schedule in the plain order alone")
+		report.Notes = append(report.Notes, "answers were compared with those of the default order alone")
 	}
 	return report
 }
@@ -227,7 +227,7 @@ func (s *search) report(run *Run, schedules int) Report {
 		fired = fired || p.fired
 	}
 	if fired && o.verdict == CheckFailed {
-		report.Notes = append(report.Notes, fmt.Sprintf("a timer fired while frames waited, as the plan's Timers allow; "+
+		report.Notes = append(report.Notes, fmt.Sprintf("a timer fired while messages waited, as the plan's Timers allow; "+
 			"a deadline of the test's own that must not fire then has to be longer than %v", time.Duration(run.clock.timers.most+mostIdle)*longestPassage))
 	}
 	report.Broken = append(report.Broken, o.broken...)
@@ -249,9 +249,9 @@ func (s *search) found(done int, ended string, tried []Tried) Report {
 	switch {
 	case done == 0:
 		report.Verdict = Undecided
-		report.Explanation = "no schedule was run"
+		report.Explanation = "no order was run"
 		if s.late.Load() {
-			report.Explanation = "no schedule came to its end in that time"
+			report.Explanation = "no order came to its end in that time"
 		}
 		report.Tried = nil
 	case ended == EndTime || ended == EndStopped:
@@ -518,7 +518,7 @@ func (s *search) judge(report *Report, run *Run, try func(i, most int) Tried) {
 			why = "the search was interrupted"
 		}
 		report.Notes = append(report.Notes, fmt.Sprintf(
-			"%s: %s made it simpler, its token was followed %d of %d times, and other capacities may not have been tried",
+			"%s: %s made it simpler, its token was followed %d of %d times, and other buffers may not have been tried",
 			why, phrase.Plural(report.Shrunk.Runs, "run"), report.Shrunk.Verified, verifications))
 	}()
 	if run.outcome.behindMutex() && run.asToken().Deviations() > 0 {
@@ -537,7 +537,7 @@ func (s *search) judge(report *Report, run *Run, try func(i, most int) Tried) {
 			}
 		}
 	}
-	decided := len(run.peers.modeled) > 0 // models at L0, which come to the same end in every order
+	decided := len(run.peers.modeled) > 0 // models at DeliveryOrder, which come to the same end in every order
 	report.Slack = slackText(report.Verdict, report.Capacity, report.Tried, report.Boundary, decided)
 }
 

@@ -137,12 +137,12 @@ func eagerWriter(expects int) func(*Run) {
 
 func TestSlack(t *testing.T) {
 	for want, p := range map[string]Plan{
-		"hangs at 0 and 1, not met at unbounded in 20 schedules":                     {Setup: eagerWriter(2)},
-		"it depends on the capacity: hangs at 0 and 1, fails its check at unbounded": {Setup: eagerWriter(0)},
-		"hangs at all tried: 0, 1, unbounded; no capacity of the transport hides it": {Setup: seed(2, 0)},
-		"hangs at c2s=1 s2c=0, not met at c2s=2 s2c=0 in 20 schedules":               {Setup: eagerWriter(2), Capacities: []Capacity{{C2S: 2, S2C: 0}, {C2S: 1, S2C: 0}}},
-		"fails its check at all tried: 5, 6":                                         {Setup: eagerWriter(0), Capacities: []Capacity{{C2S: 5, S2C: 5}, {C2S: 6, S2C: 6}}},
-		"":                                                                           {Setup: eagerWriter(0), Capacities: fixed(5, 5)},
+		"hangs at 0 and 1, not met at unbounded in 20 orders":                      {Setup: eagerWriter(2)},
+		"it depends on the buffer: hangs at 0 and 1, fails its check at unbounded": {Setup: eagerWriter(0)},
+		"hangs at all tried: 0, 1, unbounded; no buffer of the transport hides it": {Setup: seed(2, 0)},
+		"hangs at c2s=1 s2c=0, not met at c2s=2 s2c=0 in 20 orders":                {Setup: eagerWriter(2), Capacities: []Capacity{{C2S: 2, S2C: 0}, {C2S: 1, S2C: 0}}},
+		"fails its check at all tried: 5, 6":                                       {Setup: eagerWriter(0), Capacities: []Capacity{{C2S: 5, S2C: 5}, {C2S: 6, S2C: 6}}},
+		"":                                                                         {Setup: eagerWriter(0), Capacities: fixed(5, 5)},
 	} {
 		if r := Search(t, p); r.Slack != want {
 			t.Errorf("%q, want %q\n%s", r.Slack, want, r.Text())

@@ -16,7 +16,7 @@ import (
 // A hang is a stall here, of the same category, and a token gives it again.
 func TestStall(t *testing.T) {
 	for _, bug := range planted {
-		if bug.verdict != Hang || strings.Contains(bug.name, "noise") {
+		if bug.verdict != Hang || strings.Contains(bug.name, "stray output") {
 			continue
 		}
 		p := Plan{Setup: bug.setup, Engine: Settle, Capacities: fixed(bug.capacity, bug.capacity), Schedules: 50, Shrink: -1, Patience: 20 * time.Millisecond}
@@ -30,7 +30,7 @@ func TestStall(t *testing.T) {
 		}
 	}
 	r := Search(t, Plan{Setup: seed(2, 0), Engine: Settle, Schedules: 1, Patience: 20 * time.Millisecond})
-	if r.Verdict != Stall || r.Category != Swallowed {
+	if r.Verdict != Stall || r.Category != BehindNotification {
 		t.Error(r.Text())
 	}
 }
@@ -145,7 +145,7 @@ func afterAll(r *Run) {
 func TestSettledTimer(t *testing.T) {
 	Explore(t, Plan{Setup: afterAll, Engine: Settle, Schedules: 3})
 	Explore(t, Plan{Setup: func(r *Run) { afterAll(r); <-time.After(20 * time.Millisecond) }, Engine: Settle, Schedules: 1})
-	Explore(t, Plan{Setup: afterAll, Token: "mcprec1.0-0.L0.b.eager"})
+	Explore(t, Plan{Setup: afterAll, Token: "mcprec1.0-0.delivery.b.default"})
 }
 
 // The first standstill gets all patience, the others as much as timers take.

@@ -29,7 +29,7 @@ func TestRecordedNoiseHidesNothing(t *testing.T) {
 	for _, noise := range []string{"", " \r", "a stray line"} {
 		session := recording("> 1:x\n> {\n< 1=done\n> {")
 		session[2].Payload, session[4].Payload = []byte(noise), []byte(noise)
-		if r := Search(t, Plan{Session: session, Setup: oneCall(true)}); r.Verdict != Hang || r.Category != LostAnswer {
+		if r := Search(t, Plan{Session: session, Setup: oneCall(true)}); r.Verdict != Hang || r.Category != AnswerLost {
 			t.Errorf("%q: %s", noise, r.Text())
 		}
 	}
@@ -40,12 +40,12 @@ func TestSkipped(t *testing.T) {
 	session := recording("> 1:x\n> ~message\n> ~other\n> ~third\n> 2:y\n< 1=done\n< 2=done")
 	plan := Plan{Session: session, Setup: oneCall(false), Schedules: 40}
 	r := Search(t, plan)
-	want := "the recorded server had to go on without #3 (notifications/message), #4 (notifications/other), #5 (notifications/third) and 1 more in 40 of 40 schedules; orders around it were not tried"
+	want := "the recorded server had to go on without #3 (notifications/message), #4 (notifications/other), #5 (notifications/third) and 1 more in 40 of 40 orders; orders around it were not tried"
 	if r.Verdict != Pass || !slices.Contains(r.Notes, want) {
 		t.Error(r.Text())
 	}
-	plan.Token = "mcprec1.0-0.L0.a.eager"
-	if r := Search(t, plan); r.Verdict != Pass || !slices.Contains(r.Notes, strings.Replace(want, "40 of 40 schedules", "1 of 1 schedule", 1)) {
+	plan.Token = "mcprec1.0-0.delivery.a.default"
+	if r := Search(t, plan); r.Verdict != Pass || !slices.Contains(r.Notes, strings.Replace(want, "40 of 40 orders", "1 of 1 order", 1)) {
 		t.Error(r.Text())
 	}
 }
@@ -103,7 +103,7 @@ func TestAnswerNotGiven(t *testing.T) {
 		}, nil},
 		{"never", func(*peer, context.Context, transport.Message) {}, []string{missing}},
 	} {
-		for _, level := range []Level{L0, L1} {
+		for _, level := range []Level{DeliveryOrder, SendingOrder} {
 			r := Search(t, Plan{
 				Session: recording("> 1:x\n< 7:roots/list\n> 7=roots\n< 1=done"), Level: level, Schedules: 30,
 				Setup: func(r *Run) {
@@ -138,8 +138,8 @@ func TestAnswerNotGiven(t *testing.T) {
 // What the helpers around the ends keep from being tried is said once, of a pass and of a
 // token's run.
 func TestHidden(t *testing.T) {
-	const hidden = "ByteStream passes on whole frames, one after the other: bytes of two writers that mix in a pipe are not tried"
-	for _, token := range []string{"", "mcprec1.0-0.L0.a.eager"} {
+	const hidden = "ByteStream passes on whole messages, one after the other: bytes of two writers that mix in a pipe are not tried"
+	for _, token := range []string{"", "mcprec1.0-0.delivery.a.default"} {
 		r := Search(t, Plan{Schedules: 4, Token: token, Setup: func(r *Run) {
 			client, server := transport.NewByteStream(r.Client()), transport.NewByteStream(r.Server())
 			r.Go(func(context.Context) { _, _ = server.Read(make([]byte, 100)) })

@@ -27,19 +27,19 @@ func manyCalls(n, fatal int) string {
 // with the small session, and the pure replay says the same of it.
 func TestSmallerModeled(t *testing.T) {
 	t.Parallel()
-	plan, err := Modeled(recording(manyCalls(20, 14)), closed.Inbox(2), closed.Free)
+	plan, err := Modeled(recording(manyCalls(20, 14)), closed.NotificationQueue(2), closed.Independent)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := Search(t, plan)
 	s := r.Smaller
-	if r.Verdict != Hang || s == nil || s.From != 81 || s.To != 5 || s.Runs > 60 || s.Held != 20 || s.Boundary != "no transport capacity hides it" {
+	if r.Verdict != Hang || s == nil || s.From != 81 || s.To != 5 || s.Runs > 60 || s.Held != 20 || s.Boundary != "no buffer of the transport hides it" {
 		t.Fatalf("%+v\n%s", s, r.Text())
 	}
-	if o := shrink.Closed(closed.Inbox(2), closed.Free)(shrink.Candidate{Events: s.Events}); !strings.HasPrefix(o.Fingerprint, "hang swallowed") {
+	if o := shrink.Closed(closed.NotificationQueue(2), closed.Independent)(shrink.Candidate{Events: s.Events}); !strings.HasPrefix(o.Fingerprint, "hang blocked behind a notification") {
 		t.Errorf("replayed: %+v", o)
 	}
-	small, err := Modeled(s.Events, closed.Inbox(2), closed.Free)
+	small, err := Modeled(s.Events, closed.NotificationQueue(2), closed.Independent)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,14 +59,14 @@ func TestSmallerCapacity(t *testing.T) {
 	for i := range 4 {
 		fmt.Fprintf(&b, "> %d=pong\n< %d=done\n", i, i)
 	}
-	plan, err := Modeled(recording(b.String()), closed.Rigid, closed.Rigid)
+	plan, err := Modeled(recording(b.String()), closed.SingleThreaded, closed.SingleThreaded)
 	if err != nil {
 		t.Fatal(err)
 	}
 	plan.Capacities = fixed(2, 2)
 	r := Search(t, plan)
 	if r.Verdict != Hang || r.Smaller == nil || r.Smaller.To != 4 || !strings.HasPrefix(r.Smaller.Token, "mcprec1.0-0.") ||
-		r.Smaller.Boundary != "it fails with room for 0 frames from client to server, not for 1; it fails with room for 0 frames from server to client, not for 1" {
+		r.Smaller.Boundary != "it fails with room for 0 messages from client to server, not for 1; it fails with room for 0 messages from server to client, not for 1" {
 		t.Errorf("%+v\n%s", r.Smaller, r.Text())
 	}
 }
@@ -85,7 +85,7 @@ func TestSmallerRecordedServer(t *testing.T) {
 		})
 	}})
 	s := r.Smaller
-	if r.Verdict != Hang || r.Category != LostAnswer || s == nil || s.To != 2 || s.Held != 20 {
+	if r.Verdict != Hang || r.Category != AnswerLost || s == nil || s.To != 2 || s.Held != 20 {
 		t.Fatalf("%+v\n%s", s, r.Text())
 	}
 	if len(s.Events) != 3 || !strings.Contains(string(s.Events[1].Payload), `"t3"`) {

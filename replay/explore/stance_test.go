@@ -103,20 +103,20 @@ func TestClaims(t *testing.T) {
 		not      []string
 	}{
 		"it went on": {after, NeverSent,
-			[]string{"operation call stands at [chan receive] explore.after.func1 stance_test.go", `the response to its last request, tools/call "x" by call#1, was read at step 4`},
+			[]string{"operation call is blocked at [chan receive] explore.after.func1 stance_test.go", `the response to its last request, tools/call "x" by call#1, was read at step 4`},
 			[]string{"did not get it", "did not reach"}},
-		"it did not": {registerAfterWrite(0), LostAnswer, []string{"but operation call did not get it"}, nil},
-		"somebody is at work": {dialog, LostAnswer,
-			[]string{"the client read elicitation/create#1 at step 4, and the goroutine that took it up stands at [select] explore.dialog.func1 stance_test.go"},
+		"it did not": {registerAfterWrite(0), AnswerLost, []string{"but operation call did not get it"}, nil},
+		"somebody is at work": {dialog, AnswerLost,
+			[]string{"the client read elicitation/create#1 at step 4, and the goroutine that took it up is blocked at [select] explore.dialog.func1 stance_test.go"},
 			[]string{"cycle", "is back at its Read"}},
-		"nobody is": {nested, LostAnswer, nil, []string{"cycle", "each end"}},
-		"the reader has ended": {silenced, Swallowed,
+		"nobody is": {nested, AnswerLost, nil, []string{"cycle", "each side"}},
+		"the reader has ended": {silenced, BehindNotification,
 			[]string{"the goroutine that read notifications/message#1 for the client, at step 4, has ended, and nobody reads on", "the goroutine that was given notifications/message#1 at step 4 has ended"},
 			[]string{"has not come back", "client reader (s2c)                    holds"}},
-		"another id": {renamed, LostAnswer, []string{`the server sent the response to tools/call (id 1) under the id "1": the same but for its type, and a strict client does not know it, at step 4: rule P1 is broken. ` +
+		"another id": {renamed, AnswerLost, []string{`the server sent the response to tools/call (id 1) under the id "1": the same but for its type, and a strict client does not know it, at step 4: rule P1 is broken. ` +
 			`So the client read the response to tools/call "x" by call#1 at step 4, but operation call did not get it`}, []string{"has sent no response"}},
-		"head-on": {alone, HeadOn, []string{"it is operation main  <- cycle"}, nil},
-		"in the reader": {callback, Swallowed, []string{
+		"both sides write and neither reads": {alone, BothWrite, []string{"it is operation main  <- cycle"}, nil},
+		"in the reader": {callback, BehindNotification, []string{
 			"the client's reader holds notifications/message#1, and has asked tools/list#1 since",
 			"which only the client's reader can read  <- cycle"}, nil},
 	} {

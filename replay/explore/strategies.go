@@ -14,7 +14,7 @@ type NamedStrategy struct {
 // command, its check and its help read this table.
 var Strategies = []NamedStrategy{
 	{"mix", "run 0 eager, then 45 % pos, 25 % starve, 20 % pct and 10 % random", Mix},
-	{"eager", "starts, then acks, gives and takes, as soon as each is enabled", Eager},
+	{"default", "starts, then acks, gives and takes, as soon as each is enabled", Eager},
 	{"pos", "every step has a random priority of its own", POS},
 	{"starve", "a random victim waits for as long as anything else can go on", Starve},
 	{"pct", "every kind of step in a direction has a priority; the highest falls, twice in a run", PCT},

@@ -73,9 +73,9 @@ func TestTimers(t *testing.T) {
 		"a debounced list_changed": {debounced, checkFresh, []string{
 			": 10ms passed while «", "time passes (timer 1) ", "time passes: 10ms, until timer 1 fires", "then the server wrote notifications/tools/list_changed#1"}},
 		"a deadline of the test's own": {hurried, nil, []string{
-			"operation call: context deadline exceeded", "time passed while frames waited:", `tools/call "x" by call#1»`,
+			"operation call: context deadline exceeded", "time passed while messages waited:", `tools/call "x" by call#1»`,
 			"then operation call returned: context deadline exceeded",
-			"note: a timer fired while frames waited, as the plan's Timers allow"}},
+			"note: a timer fired while messages waited, as the plan's Timers allow"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := Plan{Setup: bug.setup, Check: bug.check, Schedules: 2000}
@@ -99,7 +99,7 @@ func TestTimers(t *testing.T) {
 			slices.Sort(needed)
 			t.Logf("median %d, worst %d of %d seeds", needed[len(needed)/2], needed[len(needed)-1], len(needed))
 			if median := needed[len(needed)/2]; median > 250 {
-				t.Errorf("median of %d seeds: %d schedules, want at most 250", len(needed), median)
+				t.Errorf("median of %d seeds: %d orders, want at most 250", len(needed), median)
 			}
 		})
 	}

@@ -54,11 +54,11 @@ func TestToken(t *testing.T) {
 		readsStacks bool // of the whole process
 	}{
 		{"twins", 40, 10000, Plan{Setup: conforming}, false, false},
-		{"recorded, L0", 20, 5000, Plan{Setup: bothRecorded, Session: dialogue, Level: L0}, false, false},
-		{"recorded, L1", 20, 5000, Plan{Setup: bothRecorded, Session: dialogue, Level: L1}, false, false},
+		{"recorded, DeliveryOrder", 20, 5000, Plan{Setup: bothRecorded, Session: dialogue, Level: DeliveryOrder}, false, false},
+		{"recorded, SendingOrder", 20, 5000, Plan{Setup: bothRecorded, Session: dialogue, Level: SendingOrder}, false, false},
 		{"HTTP", 20, 2000, web, false, false},
-		{"HTTP recorded, L0", 8, 1000, Plan{Setup: overHTTP, Session: twin, Level: L0, HTTP: &HTTP{Cuts: 2}}, false, false},
-		{"HTTP recorded, L1", 8, 1000, Plan{Setup: overHTTP, Session: twin, Level: L1, HTTP: &HTTP{Cuts: 2}}, false, false},
+		{"HTTP recorded, DeliveryOrder", 8, 1000, Plan{Setup: overHTTP, Session: twin, Level: DeliveryOrder, HTTP: &HTTP{Cuts: 2}}, false, false},
+		{"HTTP recorded, SendingOrder", 8, 1000, Plan{Setup: overHTTP, Session: twin, Level: SendingOrder, HTTP: &HTTP{Cuts: 2}}, false, false},
 		{"timers", 40, 10000, Plan{Setup: restless, Timers: 3, Lawless: true}, true, false},
 		{"real time", 3, 100, Plan{Setup: conforming, Engine: Settle}, false, false},
 		{"a mutex", 8, 1000, Plan{Setup: func(r *Run) { locking(r) }}, false, true},
@@ -81,7 +81,7 @@ func TestToken(t *testing.T) {
 				one.plan.Timers = 0 // the token says which fire
 				again := one.rerun(token, n%10 == 0)
 				if first.outcome.verdict != Pass || again.outcome.verdict != Pass || !slices.Equal(namesOf(first), namesOf(again)) || passed(first) != passed(again) {
-					t.Fatalf("schedule %d, %v, %s: %s\n%s\n%s\n%s\n%s", n, strategy, token, again.outcome.why,
+					t.Fatalf("order %d, %v, %s: %s\n%s\n%s\n%s\n%s", n, strategy, token, again.outcome.why,
 						strings.Join(namesOf(first), "\n"), passed(first), strings.Join(namesOf(again), "\n"), passed(again))
 				}
 				fired += first.clock.timers.fired
@@ -101,7 +101,7 @@ func TestSameNames(t *testing.T) {
 		for i := range scale(50, 10000) {
 			got := oneSchedule(t, conforming, Sweep[n%3], Mix, n+1, nil)
 			if !slices.Equal(namesOf(got), namesOf(want)) {
-				t.Fatalf("schedule %d, run %d:\n%s\nwant\n%s", n, i, strings.Join(namesOf(got), "\n"), strings.Join(namesOf(want), "\n"))
+				t.Fatalf("order %d, run %d:\n%s\nwant\n%s", n, i, strings.Join(namesOf(got), "\n"), strings.Join(namesOf(want), "\n"))
 			}
 		}
 	}
@@ -130,16 +130,16 @@ func namesOf(r *Run) []string {
 // A token that another process printed gives the same failure here.
 func TestTokenFromElsewhere(t *testing.T) {
 	r := Search(t, Plan{Setup: registerAfterWrite(2),
-		Token: "mcprec1.0-0.L0.a.3:763f0e9d-4:caf0bfa9-5:0acf3846-6:63ddeea9-7:9ddd4b3e-8:ca9718a6"})
-	if r.Verdict != Hang || r.Category != LostAnswer {
+		Token: "mcprec1.0-0.delivery.a.3:763f0e9d-4:caf0bfa9-5:0acf3846-6:63ddeea9-7:9ddd4b3e-8:ca9718a6"})
+	if r.Verdict != Hang || r.Category != AnswerLost {
 		t.Error(r.Text())
 	}
 }
 
 func TestDiverged(t *testing.T) {
 	for token, want := range map[string]string{
-		"mcprec1.0-0.L0.a.1:12345678":   "DIVERGED at step 1: wanted 12345678, enabled: start first; start second; start ping",
-		"mcprec1.0-0.L0.a.999:12345678": "DIVERGED at step 999: wanted 12345678, the run ended after 31 steps",
+		"mcprec1.0-0.delivery.a.1:12345678":   "this token belongs to another recording or another version of the code: at step 1 wanted 12345678, enabled: start first; start second; start ping",
+		"mcprec1.0-0.delivery.a.999:12345678": "this token belongs to another recording or another version of the code: at step 999 wanted 12345678, the run ended after 31 steps",
 	} {
 		r := Search(t, Plan{Setup: conforming, Token: token})
 		if r.Verdict != Diverged || r.Explanation != want {
@@ -170,8 +170,8 @@ func TestHold(t *testing.T) {
 		{Token{Holds: []Choice{{Step: 1, Hash: hash("a")}}}, "bcda"},
 		{Token{Holds: []Choice{{Step: 1, Hash: hash("c")}, {Step: 1, Hash: hash("a")}}}, "bdca"},
 		{Token{Holds: []Choice{{Step: 2, Hash: hash("b")}}, Choices: []Choice{{Step: 1, Hash: hash("d")}}}, "dacb"},
-		{Token{Holds: []Choice{{Step: 2, Hash: hash("a")}}}, "DIVERGED at step 2: wanted %08x to put it off, enabled: start b; start c; start d"},
-		{Token{Holds: []Choice{{Step: 9, Hash: hash("a")}}}, "DIVERGED at step 9: wanted %08x to put it off, the run ended after 4 steps"},
+		{Token{Holds: []Choice{{Step: 2, Hash: hash("a")}}}, "this token belongs to another recording or another version of the code: at step 2 wanted %08x to put it off, enabled: start b; start c; start d"},
+		{Token{Holds: []Choice{{Step: 9, Hash: hash("a")}}}, "this token belongs to another recording or another version of the code: at step 9 wanted %08x to put it off, the run ended after 4 steps"},
 	} {
 		got := ""
 		r := Search(t, Plan{Setup: setup, Token: test.token.String(), Check: func(r *Run) error {

@@ -185,7 +185,7 @@ func TestFreeze(t *testing.T) {
 			defer global.Unlock()
 			r := Search(t, Plan{Setup: c.setup, Schedules: 1, Patience: 150 * time.Millisecond})
 			notes := strings.Join(r.Notes, "\n")
-			if real := strings.Contains(notes, "so 1 schedule at 0 ran in real time"); real != (c.note != "") || !strings.Contains(notes, c.note) {
+			if real := strings.Contains(notes, "so 1 order at 0 ran in real time"); real != (c.note != "") || !strings.Contains(notes, c.note) {
 				t.Errorf("notes %q, want %q", r.Notes, c.note)
 			}
 			if r.Verdict != c.verdict || r.Category != c.category || !strings.Contains(r.Explanation, c.why) || r.Leaked != (r.Verdict != Pass) {
@@ -200,7 +200,7 @@ func TestFreezeLent(t *testing.T) {
 	if !inOwnProcess(t) {
 		return
 	}
-	r := Search(t, Plan{Setup: lend(t), Token: "mcprec1.0-0.L0.a.eager", Patience: 150 * time.Millisecond})
+	r := Search(t, Plan{Setup: lend(t), Token: "mcprec1.0-0.delivery.a.default", Patience: 150 * time.Millisecond})
 	if r.Verdict != Undecided || !strings.Contains(r.Explanation, " is outside the bubble, and may hold the mutex") {
 		t.Error(r.Text())
 	}

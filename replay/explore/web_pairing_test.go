@@ -71,7 +71,7 @@ func TestKeptHTTPRunIsSound(t *testing.T) {
 			r.describe()
 			fold := check.New(check.Gate{}, func(f check.Finding) {
 				if f.Rule[0] == 'U' {
-					t.Errorf("capacity %v: %v", capacity, f)
+					t.Errorf("buffer %v: %v", capacity, f)
 				}
 			})
 			delivered := 0

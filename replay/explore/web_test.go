@@ -122,7 +122,7 @@ func TestHTTPBackPressure(t *testing.T) {
 			},
 		})
 		if r.Verdict != c.want {
-			t.Errorf("capacity %d: %s, want %s\n%s", c.capacity, r.Verdict, c.want, r.Text())
+			t.Errorf("buffer %d: %s, want %s\n%s", c.capacity, r.Verdict, c.want, r.Text())
 		}
 	}
 }
@@ -194,11 +194,11 @@ func TestHTTPAbort(t *testing.T) {
 }
 
 // Recorded halves play over HTTP to each other, through cuts, and a schedule is the same again by its
-// token. At L1 the client has two calls of the same name in its hand.
+// token. At SendingOrder the client has two calls of the same name in its hand.
 func TestHTTPRecorded(t *testing.T) {
 	t.Parallel()
 	session := recording(strings.ReplaceAll(twoTools, ":two", ":one"))
-	for _, level := range []Level{L0, L1} {
+	for _, level := range []Level{DeliveryOrder, SendingOrder} {
 		plan := Plan{Session: session, Level: level, HTTP: &HTTP{Cuts: 2}, Schedules: 50, Setup: func(r *Run) {
 			r.RecordedServer()
 			r.RecordedClient()
@@ -247,23 +247,23 @@ func TestHTTPRecording(t *testing.T) {
 				fmt.Fprintf(&got, " %s", strings.Join(info.Header[name], ""))
 			}
 		case store.Frame:
-			fmt.Fprintf(&got, "%d %v frame", e.Stream, e.Dir)
+			fmt.Fprintf(&got, "%d %v message", e.Stream, e.Dir)
 		default:
 			continue
 		}
 		got.WriteByte('\n')
 	}
 	const want = `1 c2s request
-1 c2s frame
+1 c2s message
 1 s2c response text/event-stream
 1 s2c event 1-1
 1 s2c broken
 2 c2s request 1-1
 2 s2c response text/event-stream
 2 s2c event 1-2
-2 s2c frame
+2 s2c message
 2 s2c event 1-3
-2 s2c frame
+2 s2c message
 2 s2c end
 `
 	if lines := regexp.MustCompile(` +(\n| )`).ReplaceAllString(got.String(), "$1"); lines != want {

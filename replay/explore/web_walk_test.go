@@ -32,16 +32,16 @@ func TestWebWalk(t *testing.T) {
 		cuts      int
 		begin     func(*webPeers)
 	}{
-		{"two calls", 21, 11, 0, func(p *webPeers) { p.call(1, "plain", -1, 0); p.call(2, "plain", -1, 0) }},
+		{"two calls", 21, 11, 0, func(p *webPeers) { p.call(1, "default", -1, 0); p.call(2, "default", -1, 0) }},
 		{"three calls", 1681, 343, 0, func(p *webPeers) {
-			p.call(1, "plain", -1, 0)
-			p.call(2, "plain", -1, 0)
-			p.call(3, "plain", -1, 0)
+			p.call(1, "default", -1, 0)
+			p.call(2, "default", -1, 0)
+			p.call(3, "default", -1, 0)
 		}},
-		{"a call with progress and another", 121, 41, 0, func(p *webPeers) { p.call(1, "progress", -1, 0); p.call(2, "plain", -1, 0) }},
+		{"a call with progress and another", 121, 41, 0, func(p *webPeers) { p.call(1, "progress", -1, 0); p.call(2, "default", -1, 0) }},
 		{"cancelled", 41, 21, 0, func(p *webPeers) { p.call(1, "slow", -1, 0); p.cancel(1) }},
-		{"given up", 36, 20, 0, func(p *webPeers) { p.call(1, "progress", 1, 0); p.call(2, "plain", -1, 0) }},
-		{"broken off, and resumed", 984, 363, 1, func(p *webPeers) { p.call(1, "progress", -1, 1); p.call(2, "plain", -1, 0) }},
+		{"given up", 36, 20, 0, func(p *webPeers) { p.call(1, "progress", 1, 0); p.call(2, "default", -1, 0) }},
+		{"broken off, and resumed", 984, 363, 1, func(p *webPeers) { p.call(1, "progress", -1, 1); p.call(2, "default", -1, 0) }},
 		{"a notification on the GET stream, and DELETE", 327, 102, 0, func(p *webPeers) {
 			p.request("listen", http.MethodGet, "", -1, 0)
 			p.call(1, "notify", -1, 0)
@@ -57,10 +57,10 @@ func TestWebWalk(t *testing.T) {
 		}},
 		{"an answer after which another call is given up", 43, 30, 0, func(p *webPeers) {
 			giveUp := p.short()
-			p.call(1, "plain", -1, 0)
+			p.call(1, "default", -1, 0)
 			p.ctx = p.run.Context()
 			p.then = giveUp
-			p.call(2, "plain", -1, 0)
+			p.call(2, "default", -1, 0)
 		}},
 	} {
 		if c.all > 300 && !long {
@@ -70,7 +70,7 @@ func TestWebWalk(t *testing.T) {
 			p := Plan{HTTP: &HTTP{Cuts: c.cuts}, Capacities: fixed(room, room), Schedules: 10_000}
 			whole, walked := sameEnds(t, fmt.Sprint(c.name, " at ", room), p, c.begin)
 			if room == Unbounded && (whole.Schedules != c.all || walked.Schedules != c.some) {
-				t.Errorf("%s: %d schedules in all, walked %d, want %d and %d", c.name, whole.Schedules, walked.Schedules, c.all, c.some)
+				t.Errorf("%s: %d orders in all, walked %d, want %d and %d", c.name, whole.Schedules, walked.Schedules, c.all, c.some)
 			}
 		}
 	}
@@ -99,7 +99,7 @@ func TestWebWalkRandom(t *testing.T) {
 		walked += some.Schedules
 		classes += some.Coverage.Classes
 	}
-	t.Logf("%d programs, %v: %d schedules in all, walked %d for %d classes", compared, verdicts, all, walked, classes)
+	t.Logf("%d programs, %v: %d orders in all, walked %d for %d classes", compared, verdicts, all, walked, classes)
 	if compared < programs/2 {
 		t.Errorf("only %d of %d programs were compared", compared, programs)
 	}
@@ -319,7 +319,7 @@ func (p *webPeers) program(dice *rand.Rand) {
 		WroteRequest: func(httptrace.WroteRequestInfo) { p.saw(clientSaw, "a request was written") },
 	})
 	contexts := []context.Context{p.run.Context(), p.run.Context(), p.run.Context(), short, hurried, traced}
-	tools := []string{"plain", "plain", "progress", "slow", "notify", "point", "abort"}
+	tools := []string{"default", "default", "progress", "slow", "notify", "point", "abort"}
 	for i := range 1 + dice.IntN(3) {
 		p.ctx = contexts[dice.IntN(len(contexts))]
 		tool, lines := tools[dice.IntN(len(tools))], []int{-1, -1, 0, 1}[dice.IntN(4)]

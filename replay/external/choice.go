@@ -87,7 +87,7 @@ func (s Schedule) Token() string {
 		words = append(words, word)
 	}
 	if len(s) == 0 {
-		words = append(words, "plain")
+		words = append(words, "default")
 	}
 	return strings.Join(words, ".")
 }
@@ -102,7 +102,7 @@ func ParseToken(text string) (Schedule, error) {
 		return nil, fmt.Errorf("token %q: want %q at its beginning", text, tokenHead+".")
 	}
 	var s Schedule
-	if rest == "plain" {
+	if rest == "default" {
 		return s, nil
 	}
 	for word := range strings.SplitSeq(rest, ".") {

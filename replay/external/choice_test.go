@@ -26,7 +26,7 @@ func TestToken(t *testing.T) {
 			t.Errorf("%s: %+v, %v; want %+v", s.Token(), got, err, s)
 		}
 	}
-	for _, bad := range []string{"", "x1", "x2.join1-2", "x1.", "x1.join5", "x1.jump5", "x1.join5-6-7", "x1.split5", "x1.order", "x1.end99999999999999999999", "x1.join-", "x1.plain.end4"} {
+	for _, bad := range []string{"", "x1", "x2.join1-2", "x1.", "x1.join5", "x1.jump5", "x1.join5-6-7", "x1.split5", "x1.order", "x1.end99999999999999999999", "x1.join-", "x1.default.end4"} {
 		if s, err := ParseToken(bad); err == nil {
 			t.Errorf("%q is taken for %+v", bad, s)
 		} else if bad != "" && !strings.Contains(err.Error(), bad) {
@@ -37,7 +37,7 @@ func TestToken(t *testing.T) {
 
 // FuzzToken holds that a token that is read is written as it stood, or in one normal form.
 func FuzzToken(f *testing.F) {
-	for _, seed := range []string{"x1.plain", "x1.join5-6.end9", "x1.split7@20", "x1.order7-5-6"} {
+	for _, seed := range []string{"x1.default", "x1.join5-6.end9", "x1.split7@20", "x1.order7-5-6"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -75,7 +75,7 @@ func TestList(t *testing.T) {
 		if len(s) == 1 {
 			alone++
 			if i != alone-1 {
-				t.Errorf("%s comes behind a schedule of several choices", s.Token())
+				t.Errorf("%s comes behind an order of several choices", s.Token())
 			}
 		}
 		for _, c := range s {
@@ -85,11 +85,11 @@ func TestList(t *testing.T) {
 		}
 	}
 	if beside <= (len(got)-alone)/2 {
-		t.Errorf("%d of %d schedules with several choices have two about the same frames", beside, len(got)-alone)
+		t.Errorf("%d of %d orders with several choices have two about the same messages", beside, len(got)-alone)
 	}
 	// Two pairs, a triple, four ends, two at rest, four cancellations, four splits, one hold, two unread.
 	if alone != 20 || len(got) != 90 {
-		t.Errorf("%d of %d schedules have one choice", alone, len(got))
+		t.Errorf("%d of %d orders have one choice", alone, len(got))
 	}
 }
 

@@ -145,7 +145,7 @@ func (clientPeer) words(c Choice, name func(uint64) string) string {
 	first, last := name(c.First), name(c.Last)
 	switch c.Kind {
 	case Join:
-		return fmt.Sprintf("%s to %s go out in one write", first, last)
+		return fmt.Sprintf("%s to %s arrive together", first, last)
 	case Split:
 		return fmt.Sprintf("%s goes out in two writes, split at byte %d", first, c.At)
 	case Unread:

@@ -127,7 +127,7 @@ func (c *caller) await(id string) bool {
 			return false
 		}
 		c.pending = append(c.pending, page[:count]...)
-		if c.fault == "takes chunks for frames" && c.pending[len(c.pending)-1] != '\n' {
+		if c.fault == "takes chunks for messages" && c.pending[len(c.pending)-1] != '\n' {
 			panic("unexpected end of JSON input")
 		}
 	}
@@ -189,18 +189,18 @@ func counterClient(fault string) Client {
 
 // TestClientFaults holds what is found of clients with a fault each, and that the token shows it again.
 func TestClientFaults(t *testing.T) {
-	const rest = ", none on a timer, and nobody but mcprec holds what they wait for; 3 of 3 fresh processes"
+	const rest = ", none on a timer, and nobody but mcprec holds what they wait for; reproduced 3 times out of 3"
 	for fault, want := range map[string]struct {
 		kind Fault
 		says []string
 	}{
-		"swallows":                {Hang, []string{"HANG (external): it has every answer, the answer to tools/call count (#9) is the last, says no more and does not end; it has not read all; all ", rest, "  in the recorded order, without the pauses of the recording\n  token: x1.plain"}},
-		"sockets, swallows":       {Hang, []string{"HANG (external): it has every answer, the answer to tools/call count (#9) is the last, says no more and does not end; it has not read all; all ", rest, "  in the recorded order, without the pauses of the recording\n  token: x1.plain"}},
-		"no pong":                 {Hang, []string{"HANG (external): it does not answer a ping; ", rest, "  the server sends a ping in front of "}},
-		"waits on":                {Hang, []string{"HANG (external): its server has ended, and it waits for the answer to initialize; ", rest, "  the server ends in place of "}},
-		"takes chunks for frames": {Died, []string{"DIED: the client ended: exit status 2: ", " goes out in two writes, split at byte "}},
-		"lingers":                 {Lingers, []string{"LINGERS after the end of its server: all ", rest, "  in the recorded order, without the pauses of the recording\n  token: x1.plain"}},
-		"loses progress":          {Different, []string{"DIFFERENT OUTPUT: the client prints otherwise than in the recorded order; 3 of 3", `result {"content":[]} result`, "(#9) go out in one write"}},
+		"swallows":                  {Hang, []string{"HANG (observed; not a proof): it has every answer, the answer to tools/call count (#9) is the last, says no more and does not end; it has not read all; all ", rest, "  in the recorded order, without the pauses of the recording\n  token: x1.default"}},
+		"sockets, swallows":         {Hang, []string{"HANG (observed; not a proof): it has every answer, the answer to tools/call count (#9) is the last, says no more and does not end; it has not read all; all ", rest, "  in the recorded order, without the pauses of the recording\n  token: x1.default"}},
+		"no pong":                   {Hang, []string{"HANG (observed; not a proof): it does not answer a ping; ", rest, "  the server sends a ping in front of "}},
+		"waits on":                  {Hang, []string{"HANG (observed; not a proof): its server has ended, and it waits for the answer to initialize; ", rest, "  the server ends in place of "}},
+		"takes chunks for messages": {Died, []string{"DIED: the client ended: exit status 2: ", " goes out in two writes, split at byte "}},
+		"lingers":                   {Lingers, []string{"DOES NOT EXIT when its server ends: all ", rest, "  in the recorded order, without the pauses of the recording\n  token: x1.default"}},
+		"loses progress":            {Different, []string{"DIFFERENT OUTPUT: the client prints otherwise than in the recorded order; reproduced 3 times out of 3", `result {"content":[]} result`, "(#9) arrive together"}},
 	} {
 		t.Run(fault, func(t *testing.T) {
 			t.Parallel()
@@ -276,7 +276,7 @@ func TestClientOfNothing(t *testing.T) {
 // TestForeignClientToken holds that a token of the client's half is refused with a client under test.
 func TestForeignClientToken(t *testing.T) {
 	report, err := ExploreClient(counterClient("healthy"), callerSession(), Options{Token: "x1.cancel5"})
-	if err == nil || !strings.Contains(err.Error(), "the recorded server sends no frame #5") {
+	if err == nil || !strings.Contains(err.Error(), "the recorded server sends no message #5") {
 		t.Errorf("%v\n%s", err, report.Text())
 	}
 }

@@ -24,8 +24,8 @@ const (
 	Hang      Fault = "hang"             // a server at rest has not answered a request; a client at rest does not end
 	Died      Fault = "died"             // a server ended by itself; either ended not with status 0
 	Lost      Fault = "lost"             // a request that was read before the end of the input is never answered
-	Lingers   Fault = "lingers"          // a server goes on after the end of its input, a client after that of its server
-	NotSerial Fault = "not serialisable" // no order of the calls explains the answers to a burst of them
+	Lingers   Fault = "does not exit"          // a server goes on after the end of its input, a client after that of its server
+	NotSerial Fault = "race"             // no order of the calls explains the answers to a burst of them
 	Different Fault = "different output" // a client prints otherwise than in the recorded order
 )
 
@@ -203,7 +203,7 @@ func (x *explorer) knows(schedule Schedule) error {
 	for _, c := range schedule {
 		for _, seq := range append([]uint64{c.First, c.Last}, c.Frames...) {
 			if !slices.Contains(sent, seq) {
-				return fmt.Errorf("token %s: the recorded %s sends no frame #%d in this session; it sends %v", schedule.Token(), x.peer.recorded(), seq, sent)
+				return fmt.Errorf("token %s: the recorded %s sends no message #%d in this session; it sends %v", schedule.Token(), x.peer.recorded(), seq, sent)
 			}
 		}
 	}

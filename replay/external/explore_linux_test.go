@@ -222,12 +222,12 @@ func TestFaults(t *testing.T) {
 		isCertain bool
 		says      string
 	}{
-		"drops":              {Hang, true, "HANG (external): no answer to tools/call add (#7); all "},
-		"loses":              {NotSerial, true, "NOT SERIALISABLE: no order of these calls explains the answers: tools/call add (#5), tools/call add (#7)"},
-		"is not ready":       {NotSerial, true, "NOT SERIALISABLE: another answer than alone, at once with what goes before it: tools/call add (#5)"},
+		"drops":              {Hang, true, "HANG (observed; not a proof): no answer to tools/call add (#7); all "},
+		"loses":              {NotSerial, true, "RACE: these calls affect each other: no order of them explains the answers: tools/call add (#5), tools/call add (#7)"},
+		"is not ready":       {NotSerial, true, "RACE: these calls affect each other: together with what goes before it, another answer than alone: tools/call add (#5)"},
 		"dies":               {Died, true, "DIED: the server ended: exit status 3: boom"},
-		"lingers":            {Lingers, true, "LINGERS after the end of its input: all "},
-		"lingers on a timer": {Lingers, false, "SUSPECT, lingers after the end of its input: all "},
+		"lingers":            {Lingers, true, "DOES NOT EXIT when its input closes: all "},
+		"lingers on a timer": {Lingers, false, "SUSPECT, does not exit when its input closes: all "},
 	} {
 		t.Run(fault, func(t *testing.T) {
 			t.Parallel()
@@ -273,7 +273,7 @@ func TestJobs(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				list := []string{fmt.Sprintf("%d of %d schedules, ended %q", report.Played, report.Planned, report.Ended)}
+				list := []string{fmt.Sprintf("%d of %d orders, ended %q", report.Played, report.Planned, report.Ended)}
 				for _, f := range report.Findings {
 					list = append(list, fmt.Sprintf("%s %s, %d of %d", f.Kind, f.Token, f.Held, f.Of))
 				}
@@ -322,7 +322,7 @@ func TestJobsAtOnce(t *testing.T) {
 	c := &crowd{size: 4, together: make(chan struct{})}
 	report, err := explore(c, Options{Schedules: 8, Jobs: c.size})
 	if err != nil || report.Played != 8 {
-		t.Errorf("%v, played %d schedules, want 8", err, report.Played)
+		t.Errorf("%v, played %d orders, want 8", err, report.Played)
 	}
 }
 
@@ -353,9 +353,9 @@ func TestShown(t *testing.T) {
 // TestWaited holds that a suspect with a timer that is not far away tells how long mcprec has waited for such timers.
 func TestWaited(t *testing.T) {
 	for timer, want := range map[time.Duration]string{
-		20 * time.Millisecond:  "all 2 threads sleep, and its next timer is due; mcprec has waited for 30s; 3 of 3",
-		200 * time.Millisecond: "all 2 threads sleep, and its next timer is in 200ms; mcprec has waited for 30s; 3 of 3",
-		time.Hour:              "all 2 threads sleep, and its next timer is in 1h0m0s; 3 of 3",
+		20 * time.Millisecond:  "all 2 threads sleep, and its next timer is due; mcprec has waited for 30s; reproduced 3 times out of 3",
+		200 * time.Millisecond: "all 2 threads sleep, and its next timer is in 200ms; mcprec has waited for 30s; reproduced 3 times out of 3",
+		time.Hour:              "all 2 threads sleep, and its next timer is in 1h0m0s; reproduced 3 times out of 3",
 	} {
 		x := newExplorer(&crowd{}, Options{})
 		x.add(nil, &fault{kind: Hang, look: procfs.Look{Activity: procfs.Timed, Timer: timer, Threads: 2}}, times)
@@ -384,7 +384,7 @@ func isEarlyStart(path string) bool {
 // to give it, and one whose client is gone at once need not.
 func TestLost(t *testing.T) {
 	for token, want := range map[string]string{
-		"x1.endrest5": "LOST: the client ended its output, and the server ended without an answer to tools/call add (#5); 3 of 3 ",
+		"x1.endrest5": "LOST: the client ended its output, and the server ended without an answer to tools/call add (#5); reproduced 3 times out of 3",
 		"x1.end5":     "note: the client ended its output right behind a request, and the server ended without an answer: tools/call add (#5)\n",
 	} {
 		server := counter("late")
@@ -470,7 +470,7 @@ func TestLingeringLosesToo(t *testing.T) {
 func TestForeignToken(t *testing.T) {
 	for _, token := range []string{"x1.join5-70", "x1.order5-7-70", "x1.end6"} {
 		report, err := Explore(counter("healthy"), session(), Options{Token: token})
-		if err == nil || !strings.Contains(err.Error(), "token "+token+": the recorded client sends no frame #") {
+		if err == nil || !strings.Contains(err.Error(), "token "+token+": the recorded client sends no message #") {
 			t.Errorf("%s: %v\n%s", token, err, report.Text())
 		}
 	}

@@ -82,7 +82,7 @@ func (s *probed) take(m transport.Message) {
 		}
 		go func() { waiting <- m }()
 	case transport.Request:
-		isLoops := s.fault == "inline" || s.fault == "serial" || s.fault == "reversed" || s.fault == "beside" && m.Method != "tools/call"
+		isLoops := s.fault == "answers-inline" || s.fault == "blocking-handlers" || s.fault == "reversed" || s.fault == "beside" && m.Method != "tools/call"
 		if isLoops {
 			s.answer(m)
 		} else {
@@ -115,7 +115,7 @@ func (s *probed) notification(m transport.Message) {
 	if s.fault == "inbox" && s.isOpen {
 		s.queue <- m
 	}
-	if m.Method != "notifications/roots/list_changed" || s.fault == "inline" || s.fault == "stops" {
+	if m.Method != "notifications/roots/list_changed" || s.fault == "answers-inline" || s.fault == "stops" {
 		return
 	}
 	s.isOpen = true
@@ -123,7 +123,7 @@ func (s *probed) notification(m transport.Message) {
 		s.write(`{"jsonrpc":"2.0","id":1,"method":"roots/list"}`)
 		<-s.roots
 	}
-	if s.fault == "serial" || s.fault == "beside" {
+	if s.fault == "blocking-handlers" || s.fault == "beside" {
 		ask()
 		return
 	}
@@ -133,13 +133,13 @@ func (s *probed) notification(m transport.Message) {
 // A server process that is known is measured as what it is.
 func TestProbe(t *testing.T) {
 	for _, tt := range []struct{ fault, call, model, says string }{
-		{"free", "", "free", "went on"},
-		{"inline", "", "inline", "no handler asked the client for anything"},
-		{"serial", "", "serial", "name a slow call; if the answer is yes, the model is serial-except-tools"},
-		{"beside", "ask", "serial-except-tools", "while sampling/createMessage had no answer"},
-		{"inbox", "", "inbox:2", "with 3 notifications before the answer to its request it answers nothing any more"},
+		{"independent", "", "independent", "went on"},
+		{"answers-inline", "", "answers-inline", "no handler asked the client for anything"},
+		{"blocking-handlers", "", "blocking-handlers", "name a slow call; if the answer is yes, the model is blocking-handlers-except-tools"},
+		{"beside", "ask", "blocking-handlers-except-tools", "while sampling/createMessage had no answer"},
+		{"inbox", "", "notification-queue=2", "with 3 notifications before the answer to its request it answers nothing any more"},
 		{"stops", "", "", "with 4 notifications before a request it answers nothing any more"},
-		{"reversed", "", "inline", "reversed: 8 requests in one go"},
+		{"reversed", "", "answers-inline", "reversed: 8 requests in one go"},
 	} {
 		t.Run(tt.fault, func(t *testing.T) {
 			t.Parallel()

@@ -14,7 +14,7 @@ type Report struct {
 	Played   int       `json:"played"`  // schedules
 	Planned  int       `json:"planned"` // of the search
 	Ended    string    `json:"ended,omitempty"`
-	Frames   int       `json:"frames"`   // of the recorded end
+	Frames   int       `json:"messages"` // of the recorded end
 	Requests int       `json:"requests"` // of these
 	NotHeld  []string  `json:"not_held,omitempty"`
 	// Unconfirmed are the faults that the search was about to confirm when it was interrupted, each with its token.
@@ -92,18 +92,18 @@ func (r Report) Text() string {
 	if r.Played == 0 {
 		fmt.Fprintf(&b, "nothing was played to its end in %v: no result\n", r.Took.Round(time.Second))
 	} else {
-		fmt.Fprintf(&b, "%s of %s with %s in %v: %s\n", phrase.Plural(uint64(r.Played), "schedule"), phrase.Plural(uint64(r.Frames), "frame"),
+		fmt.Fprintf(&b, "%s of %s with %s in %v: %s\n", phrase.Plural(uint64(r.Played), "order"), phrase.Plural(uint64(r.Frames), "message"),
 			phrase.Plural(uint64(r.Requests), "request"), r.Took.Round(time.Second), found)
 	}
 	if r.Unjudged > 0 {
-		fmt.Fprintf(&b, "not judged: %s in which the client asked for what the recording does not have\n", phrase.Plural(uint64(r.Unjudged), "schedule"))
+		fmt.Fprintf(&b, "not judged: %s in which the client asked for what the recording does not have\n", phrase.Plural(uint64(r.Unjudged), "order"))
 	}
 	switch r.Ended {
 	case "":
 	case "findings":
-		fmt.Fprintf(&b, "the search ended with these findings, before %d schedules\n", r.Planned)
+		fmt.Fprintf(&b, "the search ended with these findings, before %d orders\n", r.Planned)
 	default:
-		fmt.Fprintf(&b, "the search was ended before %d schedules: %s\n", r.Planned, r.Ended)
+		fmt.Fprintf(&b, "the search was ended before %d orders: %s\n", r.Planned, r.Ended)
 	}
 	return b.String()
 }
@@ -113,7 +113,7 @@ func (f Finding) text() string {
 	if f.Peer == "client" {
 		what = f.aboutClient()
 	}
-	text := fmt.Sprintf("%s; %d of %d fresh processes\n", what, f.Held, f.Of)
+	text := fmt.Sprintf("%s; reproduced %d times out of %d\n", what, f.Held, f.Of)
 	if (f.Kind == NotSerial || f.Kind == Different) && f.Detail != "" {
 		text += "  " + f.Detail + "\n"
 	}
@@ -147,7 +147,7 @@ func (f Finding) aboutServer() string {
 	requests := names(f.Requests)
 	switch f.Kind {
 	case Hang:
-		what := f.head("HANG (external): ", "a hang: ")
+		what := f.head("HANG (observed; not a proof): ", "a hang: ")
 		if requests != "" {
 			what += "no answer to " + requests + "; "
 		}
@@ -160,22 +160,22 @@ func (f Finding) aboutServer() string {
 		}
 		return "LOST: the client ended its output, and the server ended without an answer to " + requests
 	case Lingers:
-		return f.head("LINGERS", "lingers") + " after the end of its input: " + f.Stand
+		return f.head("DOES NOT EXIT", "does not exit") + " when its input closes: " + f.Stand
 	}
 	if len(f.Requests) == 1 {
-		return "NOT SERIALISABLE: another answer than alone, at once with what goes before it: " + requests
+		return "RACE: these calls affect each other: together with what goes before it, another answer than alone: " + requests
 	}
-	return "NOT SERIALISABLE: no order of these calls explains the answers: " + requests
+	return "RACE: these calls affect each other: no order of them explains the answers: " + requests
 }
 
 func (f Finding) aboutClient() string {
 	switch f.Kind {
 	case Hang:
-		return f.head("HANG (external): ", "a hang: ") + f.Detail + "; " + f.Stand
+		return f.head("HANG (observed; not a proof): ", "a hang: ") + f.Detail + "; " + f.Stand
 	case Died:
 		return "DIED: the client ended: " + f.Detail
 	case Lingers:
-		return f.head("LINGERS", "lingers") + " after the end of its server: " + f.Stand
+		return f.head("DOES NOT EXIT", "does not exit") + " when its server ends: " + f.Stand
 	}
 	return "DIFFERENT OUTPUT: the client prints otherwise than in the recorded order"
 }

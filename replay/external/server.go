@@ -245,7 +245,7 @@ func (s serverPeer) words(c Choice, name func(uint64) string) string {
 		if isWeb {
 			return fmt.Sprintf("%s to %s go out at once, each on a connection of its own", first, last)
 		}
-		return fmt.Sprintf("%s to %s go out in one write", first, last)
+		return fmt.Sprintf("%s to %s arrive together", first, last)
 	case Split:
 		return fmt.Sprintf("%s goes out in two writes, split at byte %d", first, c.At)
 	case Ahead:

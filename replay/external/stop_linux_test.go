@@ -48,7 +48,7 @@ func TestStopEndsAPlay(t *testing.T) {
 					report, err = ExploreClient(Client{Command: command}, session(), options)
 				}
 				if err != nil || report.Ended != "interrupted" || report.Played != 0 || len(report.Findings)+len(report.Unconfirmed) != 0 {
-					t.Errorf("%v, %d schedules played, found:\n%s", err, report.Played, report.Text())
+					t.Errorf("%v, %d orders played, found:\n%s", err, report.Played, report.Text())
 				}
 				if err := syscall.Kill(<-pid, 0); err != syscall.ESRCH {
 					t.Errorf("the process is still there: %v", err)
@@ -77,7 +77,7 @@ func (s *shy) play(schedule Schedule, _ patience) (play, error) {
 func TestStopTellsTheUnconfirmed(t *testing.T) {
 	s := &shy{crowd: &crowd{}, stop: make(chan struct{})}
 	report, err := explore(s, Options{Schedules: 5, Stop: s.stop})
-	if err != nil || report.Ended != "interrupted" || s.played != 2 || !strings.Contains(report.Text(), "seen, and not confirmed before the search ended: hang: x1.plain\n") {
+	if err != nil || report.Ended != "interrupted" || s.played != 2 || !strings.Contains(report.Text(), "seen, and not confirmed before the search ended: hang: x1.default\n") {
 		t.Errorf("%v after %d plays:\n%s", err, s.played, report.Text())
 	}
 }

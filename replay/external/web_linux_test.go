@@ -184,15 +184,15 @@ func TestWebFaults(t *testing.T) {
 		kind Fault
 		says []string
 	}{
-		"hangs beside others": {Hang, []string{"HANG (external): no answer to tools/call add (#5); all ", " go out at once, each on a connection of its own"}},
-		"forgets": {Hang, []string{"HANG (external): no answer to initialize (#2); all ",
+		"hangs beside others": {Hang, []string{"HANG (observed; not a proof): no answer to tools/call add (#5); all ", " go out at once, each on a connection of its own"}},
+		"forgets": {Hang, []string{"HANG (observed; not a proof): no answer to initialize (#2); all ",
 			"the response to initialize (#2) is cut behind its first event with an id, and the client comes back for the rest"}},
 		"fails beside others":   {Lost, []string{"LOST: the response ended without an answer to tools/call add (#5): 500 Internal Server Error: boom"}},
-		"does not end":          {Hang, []string{"HANG (external): all ", "; the end of the session has no response; 3 of 3"}},
+		"does not end":          {Hang, []string{"HANG (observed; not a proof): all ", "; the end of the session has no response; reproduced 3 times out of 3"}},
 		"ends with the session": {Died, []string{"DIED: the server ended: exit status 3"}},
-		"one session":           {Hang, []string{"HANG (external): all ", "; after the session the beginning of another one has no response; 3 of 3"}},
-		"ignores cancellations": {Hang, []string{"HANG (external): all ", "; a cancellation has no response; 3 of 3", "the client cancels tools/call add (#5) at once"}},
-		"does not start":        {Died, []string{"DIED: the server ended: exit status 4: no; 3 of 3"}},
+		"one session":           {Hang, []string{"HANG (observed; not a proof): all ", "; after the session the beginning of another one has no response; reproduced 3 times out of 3"}},
+		"ignores cancellations": {Hang, []string{"HANG (observed; not a proof): all ", "; a cancellation has no response; reproduced 3 times out of 3", "the client cancels tools/call add (#5) at once"}},
+		"does not start":        {Died, []string{"DIED: the server ended: exit status 4: no; reproduced 3 times out of 3"}},
 	} {
 		t.Run(fault, func(t *testing.T) {
 			t.Parallel()

@@ -3,7 +3,7 @@
 //
 //	rule     = FILTER action { modifier }
 //	action   = "delay" DURATION | "drop" | "duplicate" | "reorder" [ DURATION ] | "late-progress" |
-//	           "half-frame" [ "silent" ] | "disconnect" | "silent" | "status" CODE
+//	           "half-message" [ "silent" ] | "disconnect" | "silent" | "status" CODE
 //	modifier = N "%" | "once" | "first" N
 //
 // FILTER is the language of package filter, as in tool:search; without one every message fits.

@@ -242,7 +242,7 @@ func (m *Machine) follow(now time.Duration, dir transport.Direction, frame trans
 
 // fateOf returns the fate of the call that a frame belongs to, or of the frame.
 func (m *Machine) fateOf(entry *timeline.Entry) *fate {
-	name := "noise"
+	name := "stray output"
 	var call *timeline.Call
 	for i := range entry.Messages {
 		message := &entry.Messages[i]

@@ -25,7 +25,7 @@ const (
 	Duplicate    Action = "duplicate"
 	Reorder      Action = "reorder"
 	LateProgress Action = "late-progress"
-	HalfFrame    Action = "half-frame"
+	HalfFrame    Action = "half-message"
 	Disconnect   Action = "disconnect"
 	Silent       Action = "silent"
 	Status       Action = "status"

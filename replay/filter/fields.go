@@ -135,8 +135,8 @@ func (s *subject) ids() (list []string) {
 
 // kindNames are the values of kind: messages, frames without messages, events.
 var kindNames = []string{
-	"request", "response", "notification", "invalid", "noise", "batch",
-	string(store.Opened), string(store.Frame), string(store.Delivered), string(store.Stalled), string(store.Stderr), string(store.HTTP),
+	"request", "response", "notification", "invalid", "stray", "batch", "message",
+	string(store.Opened), string(store.Delivered), string(store.Stalled), string(store.Stderr), string(store.HTTP),
 	string(store.EOF), string(store.Exited), string(store.Signal), string(store.Lost), string(store.Note), string(store.Closed),
 }
 
@@ -148,7 +148,9 @@ func matchKind(value value) (matcher, error) {
 	}
 	return func(subject *subject) bool {
 		switch want {
-		case "noise":
+		case "message":
+			return subject.entry.Kind == store.Frame
+		case "stray":
 			return subject.entry.Noise
 		case "batch":
 			return subject.entry.Batch

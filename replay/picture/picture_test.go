@@ -308,7 +308,7 @@ func TestStates(t *testing.T) {
 	for _, seq := range []uint64{1, 99, 100, 1500, events} {
 		nearest := states.Nearest(seq).State
 		if nearest.Seq() > seq || seq-nearest.Seq() > events/64 || nearest.View(0).Frames.S2C != nearest.Seq() {
-			t.Errorf("nearest to %d is %d, with %d frames", seq, nearest.Seq(), nearest.View(0).Frames.S2C)
+			t.Errorf("nearest to %d is %d, with %d messages", seq, nearest.Seq(), nearest.View(0).Frames.S2C)
 		}
 	}
 }

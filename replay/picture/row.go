@@ -66,7 +66,7 @@ func kindOf(entry timeline.Entry) string {
 	case entry.Kind != store.Frame:
 		return phrase.Name(string(entry.Kind))
 	case entry.Noise:
-		return "noise"
+		return "stray output"
 	case entry.Batch:
 		return "batch"
 	case len(entry.Messages) == 0: // cut, or not whole yet

@@ -15,13 +15,13 @@ const RunSteps = 3000
 // form is stable; lists and Frames are never null.
 type Run struct {
 	Verdict closed.Verdict `json:"verdict"`
-	// Words is the verdict in a few words, such as HANG (proved) swallowed.
+	// Words is the verdict in a few words, such as HANG (proved) blocked behind a notification.
 	Words string `json:"words"`
 	// Steps are the last RunSteps steps; Total counts all.
 	Steps []RunStep `json:"steps"`
 	Total int       `json:"total"`
 	// Frames describes the frames in Steps and Held by name, such as c2s.1.
-	Frames map[string]Frame `json:"frames"`
+	Frames map[string]Frame `json:"messages"`
 	// Held are the frames that were not read at the end of a hang.
 	Held []Held `json:"held"`
 	// Parts says who waits, for each wait of Verdict.

@@ -51,11 +51,11 @@ func numbered(seq uint64) picture.Frame {
 // TestRun pins runs as the page gets them: a step a line.
 func TestRun(t *testing.T) {
 	for _, c := range []struct{ name, fixture, setup, words string }{
-		{"seed-inbox", "seed", "client=inbox:0 capacity=0", "HANG (proved) swallowed"},
-		{"seed-free", "seed", "capacity=1", "PASS"},
-		{"head-on", "crossing", "client=rigid server=rigid capacity=0", "HANG (proved) head-on"},
-		{"head-on-passes", "crossing", "client=rigid server=rigid capacity=1", "PASS"},
-		{"mutual", "gosdk-handler-calls", "client=serial server=serial capacity=0", "HANG (proved) mutual call"},
+		{"seed-inbox", "seed", "client=notification-queue=0 buffer=0", "HANG (proved) blocked behind a notification"},
+		{"seed-free", "seed", "buffer=1", "PASS"},
+		{"both sides write and neither reads", "crossing", "client=single-threaded server=single-threaded buffer=0", "HANG (proved) both sides write and neither reads"},
+		{"head-on-passes", "crossing", "client=single-threaded server=single-threaded buffer=1", "PASS"},
+		{"mutual", "gosdk-handler-calls", "client=blocking-handlers server=blocking-handlers buffer=0", "HANG (proved) each waits for the other's answer"},
 	} {
 		run := picture.NewRun(loadFixture(t, c.fixture), parseSetup(t, c.setup), numbered)
 		if run.Words != c.words {
@@ -77,7 +77,7 @@ func lined(t *testing.T, text []byte) string {
 		t.Fatal(err)
 	}
 	var b strings.Builder
-	for _, name := range []string{"words", "verdict", "steps", "total", "frames", "held", "parts"} {
+	for _, name := range []string{"words", "verdict", "steps", "total", "messages", "held", "parts"} {
 		fmt.Fprintf(&b, "%s: %s\n", name, strings.ReplaceAll(string(members[name]), "},{", "},\n  {"))
 		delete(members, name)
 	}
@@ -92,8 +92,8 @@ func lined(t *testing.T, text []byte) string {
 func TestRunTicks(t *testing.T) {
 	for _, c := range []struct{ name, lines, setup, want string }{
 		{"rendezvous", "> 1:call\n< 1=", "", "offer c2s.1 1, take c2s.1 1, ack c2s.1 1, give c2s.1 1, offer s2c.1 2, take s2c.1 2, ack s2c.1 2, give s2c.1 2"},
-		{"a queue", "> ~a\n> ~b\n> 1:call\n< ~x\n< 1=", "client=rigid server=rigid c2s=1", ""},
-		{"both hold", "> 1:call\n< 1:ping\n> 1=\n< 1=", "client=rigid server=rigid", "offer c2s.1 1, offer s2c.1 2"},
+		{"a queue", "> ~a\n> ~b\n> 1:call\n< ~x\n< 1=", "client=single-threaded server=single-threaded c2s=1", ""},
+		{"both hold", "> 1:call\n< 1:ping\n> 1=\n< 1=", "client=single-threaded server=single-threaded", "offer c2s.1 1, offer s2c.1 2"},
 	} {
 		run := picture.NewRun(loadLines(t, c.lines), parseSetup(t, c.setup), numbered)
 		var steps []string
@@ -120,7 +120,7 @@ func TestRunTicksRise(t *testing.T) {
 	}
 	for _, path := range paths {
 		recording := loadFixture(t, strings.TrimSuffix(filepath.Base(path), ".jsonl"))
-		for _, setup := range []string{"", "client=inbox:0", "client=rigid server=rigid", "client=serial server=inline c2s=1", "capacity=2", "server=inbox:1 capacity=unbounded"} {
+		for _, setup := range []string{"", "client=notification-queue=0", "client=single-threaded server=single-threaded", "client=blocking-handlers server=answers-inline c2s=1", "buffer=2", "server=notification-queue=1 buffer=unbounded"} {
 			run := picture.NewRun(recording, parseSetup(t, setup), numbered)
 			line := 0
 			var queue picture.Queue
@@ -144,7 +144,7 @@ func TestRunLast(t *testing.T) {
 	recording := loadLines(t, strings.Repeat("> 1:call\n< 1=\n", calls))
 	run := picture.NewRun(recording, closed.Setup{}, numbered)
 	if run.Total != 2*calls*4 || len(run.Steps) != picture.RunSteps || len(run.Frames) != picture.RunSteps/4 {
-		t.Fatalf("%d steps of %d, %d frames", len(run.Steps), run.Total, len(run.Frames))
+		t.Fatalf("%d steps of %d, %d messages", len(run.Steps), run.Total, len(run.Frames))
 	}
 	first, last := run.Steps[0], run.Steps[len(run.Steps)-1]
 	if first.Tick != 1 || last.N != calls || last.Tick != picture.RunSteps/4 || run.Frames[fmt.Sprint("s2c.", calls)].Seq == 0 {
@@ -155,8 +155,8 @@ func TestRunLast(t *testing.T) {
 // TestApart: two runs part where one makes a step that the other does not.
 func TestApart(t *testing.T) {
 	recording := loadFixture(t, "crossing")
-	hang := picture.NewRun(recording, parseSetup(t, "client=rigid server=rigid capacity=0"), numbered)
-	pass := picture.NewRun(recording, parseSetup(t, "client=rigid server=rigid capacity=1"), numbered)
+	hang := picture.NewRun(recording, parseSetup(t, "client=single-threaded server=single-threaded buffer=0"), numbered)
+	pass := picture.NewRun(recording, parseSetup(t, "client=single-threaded server=single-threaded buffer=1"), numbered)
 	at, same := picture.Apart(hang, pass)
 	if at != same || at != len(hang.Steps)-1 || hang.Steps[at].Op != "offer" || pass.Steps[at].Op != "take" {
 		t.Errorf("apart at %d and %d of %d and %d steps", at, same, len(hang.Steps), len(pass.Steps))

@@ -356,7 +356,7 @@ func (p *clientProbe) handling() {
 		p.report.Observed.Handling = Yes
 		p.report.found(asksHandling, "yes", "it sent %s, and went on", strings.Join(goesOn, ", "))
 	default:
-		p.report.open(asksHandling, "no handler of a changed list asked for anything; if one does, it may be serial")
+		p.report.open(asksHandling, "no handler of a changed list asked for anything; if one does, it may be blocking-handlers")
 	}
 }
 

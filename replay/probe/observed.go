@@ -35,22 +35,22 @@ type Observed struct {
 // handler, before anything must wait to be taken. Free is returned only alone.
 func (o Observed) Models() (models []closed.Model) {
 	if o.Standing == No {
-		models = append(models, closed.Inbox(o.Stands))
+		models = append(models, closed.NotificationQueue(o.Stands))
 	}
 	switch {
 	case o.Handling == No && o.ToolsBeside == Yes:
-		models = append(models, closed.SerialExceptTools)
+		models = append(models, closed.BlockingHandlersExceptTools)
 	case o.Handling == No:
-		models = append(models, closed.Serial)
+		models = append(models, closed.BlockingHandlers)
 	}
 	switch {
 	case o.Asking == No:
-		models = append(models, closed.Rigid)
-	case o.Answering == No && o.Handling != No: // serial and rigid ends write their answers so, too
-		models = append(models, closed.Inline)
+		models = append(models, closed.SingleThreaded)
+	case o.Answering == No && o.Handling != No: // blocking and single-threaded ends write their answers so, too
+		models = append(models, closed.AnswersInline)
 	}
 	if len(models) == 0 && o.Answering == Yes && o.Idle != No { // no model stops reading while it waits for nothing
-		models = append(models, closed.Free)
+		models = append(models, closed.Independent)
 	}
 	return models
 }

@@ -21,16 +21,16 @@ func TestModel(t *testing.T) {
 	}{
 		{"nothing", Observed{}, ""},
 		{"no limit alone does not say whether it reads", Observed{Standing: Yes}, ""},
-		{"reads while it answers", Observed{Answering: Yes}, "free"},
+		{"reads while it answers", Observed{Answering: Yes}, "independent"},
 		{"stops when it waits for nothing", Observed{Answering: Yes, Idle: No}, ""},
-		{"does not read while it answers", Observed{Answering: No, Asking: Yes}, "inline"},
-		{"does not read while it asks", Observed{Answering: No, Asking: No}, "rigid"},
-		{"waits for handlers", Observed{Answering: No, Handling: No}, "serial"},
-		{"waits for handlers, but writes beside", Observed{Answering: Yes, Handling: No, ToolsBeside: No}, "serial"},
-		{"waits for handlers but of tools", Observed{Answering: No, Handling: No, ToolsBeside: Yes}, "serial-except-tools"},
-		{"a queue", Observed{Answering: Yes, Standing: No, Stands: 2}, "inbox:2"},
-		{"a queue, and writes answers itself", Observed{Answering: No, Standing: No}, "inbox:0 inline"},
-		{"a queue, and waits for handlers", Observed{Handling: No, Standing: No, Stands: 1}, "inbox:1 serial"},
+		{"does not read while it answers", Observed{Answering: No, Asking: Yes}, "answers-inline"},
+		{"does not read while it asks", Observed{Answering: No, Asking: No}, "single-threaded"},
+		{"waits for handlers", Observed{Answering: No, Handling: No}, "blocking-handlers"},
+		{"waits for handlers, but writes beside", Observed{Answering: Yes, Handling: No, ToolsBeside: No}, "blocking-handlers"},
+		{"waits for handlers but of tools", Observed{Answering: No, Handling: No, ToolsBeside: Yes}, "blocking-handlers-except-tools"},
+		{"a queue", Observed{Answering: Yes, Standing: No, Stands: 2}, "notification-queue=2"},
+		{"a queue, and writes answers itself", Observed{Answering: No, Standing: No}, "notification-queue=0 answers-inline"},
+		{"a queue, and waits for handlers", Observed{Handling: No, Standing: No, Stands: 1}, "notification-queue=1 blocking-handlers"},
 	} {
 		var words []string
 		for _, model := range tt.seen.Models() {
@@ -128,7 +128,7 @@ func TestServerThatStops(t *testing.T) {
 	if at < 0 || report.Findings[at].Answer != "17" { // initialize, initialized, 17 notifications, and the request
 		t.Errorf("it says\n%s", report.Text())
 	}
-	if report.Measured && report.Word() == "free" {
+	if report.Measured && report.Word() == "independent" {
 		t.Error("it is free")
 	}
 	if _, err := Server(scripts{stops: 1}, Options{}); err == nil || !strings.Contains(err.Error(), "it answers neither a list nor a ping") {

@@ -35,7 +35,7 @@ const (
 	// Stalled: the stacks of the peer's goroutines stood still, in real time.
 	Stalled Evidence = "stalled"
 	// External: the peer is a process, and the kernel showed that all its threads sleep.
-	External Evidence = "external"
+	External Evidence = "observed"
 )
 
 // says is the evidence for people.
@@ -44,7 +44,7 @@ func (e Evidence) says() string {
 	case Stalled:
 		return "in real time: it stood still, which is no proof"
 	case External:
-		return "external: measured on a process, not proved"
+		return "observed on a process, not proved"
 	}
 	return "each standstill is proved"
 }
@@ -145,7 +145,7 @@ func means(model closed.Model) string {
 	word := model.String()
 	queue, isInbox := model.Queue()
 	if isInbox {
-		word = "inbox:Q"
+		word = "notification-queue=Q"
 	}
 	terms := closed.ModelTerms()
 	says := terms[slices.IndexFunc(terms, func(t closed.Term) bool { return t.Word == word })].Means

@@ -275,10 +275,10 @@ func (p *serverProbe) handling() {
 		provokes = provokes || isProvoked
 	}
 	if o.Handling == Unknown {
-		p.report.open(asksHandling, "no handler asked the client for anything; if one does, it may be serial")
+		p.report.open(asksHandling, "no handler asked the client for anything; if one does, it may be blocking-handlers")
 	}
 	if o.Handling == No && o.ToolsBeside == Unknown {
-		p.report.open(asksBeside, "of tools/call: name a slow call; if the answer is yes, the model is serial-except-tools")
+		p.report.open(asksBeside, "of tools/call: name a slow call; if the answer is yes, the model is blocking-handlers-except-tools")
 	} else if !provokes {
 		p.report.open(asksBeside, "it asked nothing, and no slow call was named")
 	}

@@ -53,9 +53,9 @@ func TestServeFaults(t *testing.T) {
 			0s {"method":"notifications/progress","params":{"progressToken":1,"progress":1}}
 			0s {"id":1,"result":"a"}
 			2s {"id":2,"result":"b"}`, "reorder"},
-		{"a half is unterminated, and the last", "tool:a kind:response half-frame", time.Minute, `
+		{"a half is unterminated, and the last", "tool:a kind:response half-message", time.Minute, `
 			0s {"method":"notifications/progress","params":{"progressToken":1,"progress":1}}
-			0s {"id":1,"r unterminated`, "half-frame"},
+			0s {"id":1,"r unterminated`, "half-message"},
 		{"a cut", "tool:a kind:response disconnect", time.Minute, `
 			0s {"method":"notifications/progress","params":{"progressToken":1,"progress":1}}`, "disconnect"},
 		{"silence is no end", "tool:a kind:response silent", time.Minute, `

@@ -129,7 +129,7 @@ func checkInventive(t *testing.T, s selfPlay, events []store.Event, by transport
 	want := said(events)
 	for i := range max(len(want), len(s.trace)) {
 		if got, want := at(s.trace, i), at(want, i); got != want {
-			t.Errorf("%s makes up other values, frame %d: said\n  %.300s\nfor\n  %.300s", by.Sender(), i+1, got, want)
+			t.Errorf("%s makes up other values, message %d: said\n  %.300s\nfor\n  %.300s", by.Sender(), i+1, got, want)
 			return mapped
 		}
 	}

@@ -216,7 +216,7 @@ type revisionError struct {
 
 // Error words the protocol's error for a report.
 func (e *revisionError) Error() string {
-	return fmt.Sprintf("the client speaks %s, the recording %s: it was told so by the protocol's own error",
+	return fmt.Sprintf("the client speaks %s, the recording %s: it learnt that from the protocol's own error",
 		cmp.Or(phrase.Name(e.requested), "no revision"), strings.Join(e.supported, " and "))
 }
 

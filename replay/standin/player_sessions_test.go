@@ -51,7 +51,7 @@ func compare(t *testing.T, played, recorded [][]byte) {
 	t.Helper()
 	for i := range max(len(played), len(recorded)) {
 		if i >= len(played) || i >= len(recorded) {
-			t.Fatalf("%d frames played, %d recorded", len(played), len(recorded))
+			t.Fatalf("%d messages played, %d recorded", len(played), len(recorded))
 		}
 		if !bytes.Equal(played[i], recorded[i]) {
 			t.Errorf("frame %d\ngot  %s\nwant %s", i+1, played[i], recorded[i])

@@ -110,7 +110,7 @@ func TestPlayer(t *testing.T) {
 			< {"jsonrpc":"2.0","id":"probe","error":{"code":-32601,"message":"Method not found"}}
 			> {"id":1,"method":"initialize"}
 			< {"id":1,"result":{}}`, nil},
-		{"noise before the first frame", "< > npm run\n> {\"id\":1,\"method\":\"ping\"}\n< {\"id\":1,\"result\":{}}",
+		{"noise before the first message", "< > npm run\n> {\"id\":1,\"method\":\"ping\"}\n< {\"id\":1,\"result\":{}}",
 			"< > npm run\n> {\"id\":5,\"method\":\"ping\"}\n< {\"id\":5,\"result\":{}}", nil},
 		{"progress as recorded", withProgress, withProgress, nil},
 		{"another token", withProgress, `
@@ -320,7 +320,7 @@ func FuzzPlayer(f *testing.F) {
 		p.End()
 		p.Close()
 		if n := strings.Count(recorded, "<"); replies(p) > n {
-			t.Fatalf("%d frames said of %d", replies(p), n)
+			t.Fatalf("%d messages said of %d", replies(p), n)
 		}
 	})
 }

@@ -136,10 +136,10 @@ func FuzzLoosened(f *testing.F) {
 		events := recordPlaybook(recorded)
 		p, d := NewPlayer(events, match.Rules{}), NewDriver(events, match.Rules{})
 		if sent := loosened(p, said[">"]); len(sent) != len(p.out) {
-			t.Errorf("the player knows %d frames of %d", len(p.out), len(sent))
+			t.Errorf("the player knows %d messages of %d", len(p.out), len(sent))
 		}
 		if sent := loosened(d, said["<"]); len(sent) != len(d.out) {
-			t.Errorf("the driver knows %d frames of %d", len(d.out), len(sent))
+			t.Errorf("the driver knows %d messages of %d", len(d.out), len(sent))
 		}
 		if p.Waiting() || d.Waiting() {
 			t.Error("waiting for ever")

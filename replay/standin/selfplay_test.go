@@ -220,7 +220,7 @@ func TestSelfPlayRandom(t *testing.T) {
 			events := replaytest.Session(t, lines)
 			s := playBoth(events, directions[rng.IntN(2)], through)
 			if got, want := len(s.trace), len(said(events)); got != want {
-				t.Fatalf("%d frames, want %d, of\n%s", got, want, lines)
+				t.Fatalf("%d messages, want %d, of\n%s", got, want, lines)
 			}
 			s.trace = slices.DeleteFunc(s.trace, func(f spoken) bool { return isNoise(f.bytes) })
 			quiet := slices.DeleteFunc(events, func(e store.Event) bool { return e.Kind == store.Frame && isNoise(e.Payload) })

@@ -135,7 +135,7 @@ func TestServeWriterFirst(t *testing.T) {
 			}
 		}
 		if err := <-done; err != nil || n != 4 {
-			t.Errorf("%d frames, %v", n, err)
+			t.Errorf("%d messages, %v", n, err)
 		}
 	})
 }

@@ -108,8 +108,8 @@ var names = []Name{
 		}
 		return state.statuses[status]
 	})},
-	{Word: "queued", Of: "c2s|s2c", Says: "frames that nothing shows to be taken", compile: ofDirections(func(s *State, dir transport.Direction) float64 { return float64(s.queues.counts[dir]) })},
-	{Word: "frames", Of: "c2s|s2c", Says: "frames so far", compile: ofDirections(func(s *State, dir transport.Direction) float64 { return float64(s.frames[dir]) })},
+	{Word: "queued", Of: "c2s|s2c", Says: "messages that nothing shows to be taken", compile: ofDirections(func(s *State, dir transport.Direction) float64 { return float64(s.queues.counts[dir]) })},
+	{Word: "messages", Of: "c2s|s2c", Says: "messages so far", compile: ofDirections(func(s *State, dir transport.Direction) float64 { return float64(s.frames[dir]) })},
 	{Word: "ended", Of: "c2s|s2c", Says: "directions that ended", compile: ofDirections(func(s *State, dir transport.Direction) float64 { return truth(s.ended[dir] != "").number })},
 	{Word: "failures", Says: "answers that are errors, of the protocol or of a tool", compile: numberOf(func(s *State) float64 { return float64(s.failures) })},
 	{Word: "lost", Says: "events that could not be recorded", compile: numberOf(func(s *State) float64 { return float64(s.lost) })},

@@ -53,7 +53,7 @@ var firsts = []struct {
 	{calling, `pending and (revision == "" or server)`, 2},
 	{calling, "lost>=2", 17},
 	{calling, "at >= 3s", 4},
-	{calling, "frames == 3 and frames(s2c) == 1", 4},
+	{calling, "messages == 3 and messages(s2c) == 1", 4},
 	{resources, "subscriptions", 3},
 	{resources, `subscriptions("file:///a")`, 3},
 	{resources, "subscriptions(file:///b)", 0},
@@ -66,7 +66,7 @@ var firsts = []struct {
 	{tasks, "tasks(working) == 0 and tasks", 4},
 	{delivered, "queued(c2s) == 2", 3},
 	{delivered, "queued == 1", 2},
-	{delivered, "queued == 0 and frames == 3", 6},
+	{delivered, "queued == 0 and messages == 3", 6},
 	{http, "streams == 2", 4},
 	{http, "pending == 2", 5},
 }

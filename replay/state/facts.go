@@ -29,7 +29,7 @@ func Topics() []string { return slices.Clone(topics) }
 
 // topics lists the topics of facts in order.
 var topics = []string{
-	"revision", "client", "server", "log level", topicCall, "subscription", "task", "queue", "stream", "line", "frames", "failures", "lost", "ended",
+	"revision", "client", "server", "log level", topicCall, "subscription", "task", "queue", "stream", "line", "messages", "failures", "lost", "ended",
 }
 
 // String returns the fact as a line.
@@ -82,7 +82,7 @@ func (v View) introductions() []Fact {
 
 // counts are the facts about the whole session.
 func (v View) counts() []Fact {
-	facts := []Fact{{Topic: "frames", Text: fmt.Sprintf("%d c2s, %d s2c", v.Frames.C2S, v.Frames.S2C)}}
+	facts := []Fact{{Topic: "messages", Text: fmt.Sprintf("%d c2s, %d s2c", v.Frames.C2S, v.Frames.S2C)}}
 	if v.Failures > 0 {
 		facts = append(facts, Fact{Topic: "failures", Text: strconv.FormatUint(v.Failures, 10)})
 	}

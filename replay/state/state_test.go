@@ -124,7 +124,7 @@ func TestPlaybook(t *testing.T) {
 			}
 			fmt.Fprintf(&b, "  #%d %s %s %s\n", e.Seq, e.Kind, e.Dir, e.Payload)
 			for _, c := range Diff(before.View(0), s.View(0)) {
-				if c.Topic == "frames" {
+				if c.Topic == "messages" {
 					continue // of every line
 				}
 				if c.Before != "" {

@@ -114,8 +114,8 @@ type Task struct {
 	By      string              `json:"by"`
 	Status  string              `json:"status"`
 	Message string              `json:"message,omitempty"`
-	Since   uint64              `json:"since"` // the first event with the task
-	Told    uint64              `json:"told"`  // the last event with the status
+	Since   uint64              `json:"since"`    // the first event with the task
+	Told    uint64              `json:"reported"` // the last event with the status
 }
 
 // Stream is an HTTP exchange before the response, or with an open stream of events as the
@@ -336,7 +336,7 @@ func (t Task) String() string {
 // String describes a queue.
 func (q Queue) String() string {
 	dir, _ := transport.ParseDirection(q.Dir) // of a view
-	s := fmt.Sprintf("%s to the %s, #%d", phrase.Plural(q.Frames, "frame"), dir.Receiver(), q.First)
+	s := fmt.Sprintf("%s to the %s, #%d", phrase.Plural(q.Frames, "message"), dir.Receiver(), q.First)
 	if q.Stream != 0 {
 		s = fmt.Sprintf("[%d] %s", q.Stream, s)
 	}
@@ -356,7 +356,7 @@ func (s Stream) String() string {
 	if s.Status != 0 {
 		text += fmt.Sprintf(" %d", s.Status)
 	}
-	return fmt.Sprintf("%s since #%d, frames: %d c2s, %d s2c", text, s.Since, s.C2S, s.S2C)
+	return fmt.Sprintf("%s since #%d, messages: %d c2s, %d s2c", text, s.Since, s.C2S, s.S2C)
 }
 
 // String names the parts that are over.

@@ -383,7 +383,7 @@ func eventText(e store.Event) string {
 		}
 	case store.Closed:
 		if info, err := store.DecodePayload[store.ClosedInfo](e); err == nil {
-			return fmt.Sprintf("%s, %d lost", phrase.Plural(info.Frames, "frame"), info.Lost)
+			return fmt.Sprintf("%s, %d lost", phrase.Plural(info.Frames, "message"), info.Lost)
 		}
 	}
 	return excerpt(e.Payload)

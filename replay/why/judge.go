@@ -70,7 +70,7 @@ const (
 	NoAnswer         = "no-answer"               // the server does not answer
 	ProgressStopped  = "progress-stopped"        // progress came, and then nothing
 	AsksClient       = "asks-client"             // the server waits for the client to answer
-	HalfFrame        = "half-frame"              // an end has written the beginning of a message
+	HalfFrame        = "half-message"            // an end has written the beginning of a message
 	StrayText        = "stray-text"              // the server's output stands in a line that is no message
 	NoNewline        = "no-newline"              // a whole message lacks its newline
 	OtherFraming     = "other-framing"           // a whole message is not a line of JSON: pretty-printed, in UTF-16, …
@@ -599,7 +599,7 @@ func (j *judge) silence() *wait {
 const silentTimes = 10
 
 // silentClient finds a client that stopped at an answer behind notifications. A client that
-// hands notifications to a queue that nobody drains during a call stops at the first such
+// hands notifications to a queue that nobody reads from during a call stops at the first such
 // answer. A client that is idle looks the same in the log, so more must hold: the client gives
 // up a call that was answered; or it speaks a revision of the releases that are known to stop
 // so, and see [judge.mayBeSilent].

@@ -240,7 +240,7 @@ func (c *call) cancelReason() string {
 // silentSince says that the client is silent behind an answer, as one that is idle is.
 func (j *judge) silentSince() Open {
 	b := j.stalledAnswer
-	return Open{Why: Idle, Text: fmt.Sprintf("the client said nothing after the answer to %s (#%d), which stood behind %s: an idle client looks the same; if it hangs, mcprec replay --client inbox:0 shows how",
+	return Open{Why: Idle, Text: fmt.Sprintf("the client said nothing after the answer to %s (#%d), which stood behind %s: an idle client looks the same; if it hangs, mcprec replay --client notification-queue=0 shows how",
 		labelOf(b.call.Call), b.seq, phrase.Plural(b.notices, "notification"))}
 }
 

@@ -114,7 +114,7 @@ func (j *judge) taskWorks(w *wait) Open {
 		}
 		text += fmt.Sprintf("; the %s asked %s, last %v %s (#%d)", t.Dir.Receiver(), times(t.Polls), phrase.Brief(w.until.at-t.Polled.At), ago, t.Polled.Seq)
 		if still := t.Told.At - t.Changed.At; still >= j.after {
-			text += fmt.Sprintf(", and was told for %v that nothing has changed", phrase.Brief(still))
+			text += fmt.Sprintf(", and heard for %v that nothing has changed", phrase.Brief(still))
 		}
 	}
 	return j.openTask(w, why, text)

@@ -398,10 +398,10 @@ func (w *words) notReading() {
 	}
 	s := w.stalls[dir]
 	if w.first.shape == NeitherReads {
-		w.say("Both ends write, and neither reads: each write waits for room that the other does not make.")
+		w.say("Both sides write, and neither reads: each write waits for room that the other does not make.")
 		w.show(s.moment, "a write to the client blocks")
 		w.show(w.stalls[c2s].moment, "a write to the server blocks")
-		w.suggests = "each end reads and writes in one loop"
+		w.suggests = "each side reads and writes in one loop"
 		return
 	}
 	receiver := dir.Receiver()
@@ -432,7 +432,7 @@ func (w *words) notReading() {
 	if dir == s2c && w.first.call != nil && w.notices > w.first.call.notices {
 		w.say("Notifications to it since the request: %d.", w.notices-w.first.call.notices)
 		w.suggests = "a receive loop that hands notifications to a full queue does not come to the answer"
-		w.next = "replay SESSION --client inbox:0"
+		w.next = "replay SESSION --client notification-queue=0"
 	}
 	if dir == c2s {
 		w.serverDid(w.first.call)
@@ -513,7 +513,7 @@ func (w *words) clientSilent() {
 		}
 	}
 	w.proves = "that the answer passed the recorder, behind notifications, and nothing came back"
-	w.suggests = "a client whose receive loop hands notifications to a queue that nobody drains during a call stops exactly here (python-sdk before 1.6.0)"
+	w.suggests = "a client whose receive loop hands notifications to a queue that nobody reads from during a call stops exactly here (python-sdk before 1.6.0)"
 	w.next = "replay SESSION --client python-sdk@1.3"
 }
 

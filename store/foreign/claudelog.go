@@ -19,7 +19,7 @@ import (
 // the server's standard error.
 var claudeDesktop = hostDialect{
 	host: "Claude Desktop",
-	remark: "the frames have the bytes of Claude Desktop's log, which are those of its own encoding and not those that passed; " +
+	remark: "the messages have the bytes of Claude Desktop's log, which are those of its own encoding and not those that passed; " +
 		"times are whole milliseconds; lines of standard error have the time of the line before them",
 	wants: "some versions of Claude Desktop write none; mcprec record -- COMMAND in its configuration records the server",
 	parse: parseClaudeLine,

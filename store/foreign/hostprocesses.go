@@ -27,7 +27,7 @@ type local struct {
 	id  mcp.Key
 }
 
-const parallelRemark = "two processes of this server write into the log at once: which line is of which is told from ids and from the order, " +
+const parallelRemark = "two processes of this server write into the log at once: which line is of which is read from ids and from the order, " +
 	"so that a line may be the other's"
 
 // isSecondProcess reports whether a line begins the handshake of a second process: the host has started the

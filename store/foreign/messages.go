@@ -40,10 +40,10 @@ import (
 // session.
 
 const (
-	bareRemark = "the file has messages alone: which end wrote each is told from its method and its id; " +
-		"the frames have the bytes of the file, which need not be those that passed"
-	arrowRemark = "the frames have the bytes of the file, which need not be those that passed; which arrow is the client's is told from the messages"
-	goSDKRemark = "the frames have the bytes of LoggingTransport of the Go SDK, which are those of its own encoding; it logs a message when it has " +
+	bareRemark = "the file has messages alone: which side wrote each is read from its method and its id; " +
+		"the messages have the bytes of the file, which need not be those that passed"
+	arrowRemark = "the messages have the bytes of the file, which need not be those that passed; which arrow is the client's is read from the messages"
+	goSDKRemark = "the messages have the bytes of LoggingTransport of the Go SDK, which are those of its own encoding; it logs a message when it has " +
 		"been written or read by the end that it stands in"
 	timeless = "the file has no times: every event is at 0"
 )

@@ -22,7 +22,7 @@ import (
 // goes on with the one before.
 var vsCode = hostDialect{
 	host: "VS Code",
-	remark: "the frames have the bytes of VS Code's log, which are those of its own encoding and not those that passed; " +
+	remark: "the messages have the bytes of VS Code's log, which are those of its own encoding and not those that passed; " +
 		"times are whole milliseconds, and of a zone that the log does not name: the session's start is written as if it were UTC",
 	wants: "VS Code writes them at the level debug: choose Trace or Debug at the gear of the output of MCP, and start the server again",
 	parse: parseVSCodeLine,

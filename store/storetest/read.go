@@ -184,7 +184,7 @@ var listCases = map[string]testCase{
 	"header": func(t *testing.T, s store.Store) {
 		h := store.Header{
 			ID: newID(1), Start: start(1).Add(123456789), Transport: "http", Label: "a \"b\" ü", Command: []string{"a", "", "c d"},
-			URL: "http://localhost:3000/mcp", Recorder: "v1.2.3", Expect: "hang swallowed",
+			URL: "http://localhost:3000/mcp", Recorder: "v1.2.3", Expect: "hang blocked behind a notification",
 		}
 		payload := string(h.Encode())
 		payload = strings.Replace(payload, `"label"`, `"colour":{"of":["the","rainbow"]},"label"`, 1)

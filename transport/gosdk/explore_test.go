@@ -90,7 +90,7 @@ func passes(t *testing.T, plan explore.Plan) (fired int) {
 	for done := 0; done < schedules; done += part {
 		plan.Seed, plan.Schedules = uint64(done), min(part, schedules-done)
 		fired += explore.Explore(t, plan).Coverage.Fired
-		t.Logf("%d schedules without a verdict", plan.Schedules)
+		t.Logf("%d orders without a verdict", plan.Schedules)
 	}
 	return fired
 }
@@ -163,7 +163,7 @@ func doubleClose(r *explore.Run) {
 // other's call because it is closing, cannot say so because it is closing, and
 // waits for its own.
 func TestExploreDoubleClose(t *testing.T) {
-	found(t, doubleClose, explore.LostAnswer,
+	found(t, doubleClose, explore.AnswerLost,
 		"mcp.(*ClientSession).Close to return", "mcp.(*ServerSession).Close to return", "doubleClose.func1 explore_test.go",
 		"the server's Close waits for the response to ping by ask#1", "the client's Close waits for the response to ping by call#1  <- cycle")
 }
@@ -256,15 +256,15 @@ func TestExploreClose(t *testing.T) {
 		says     []string
 		not      []string
 	}{
-		"during sampling": {closeDuringSampling, explore.LostAnswer, []string{
+		"during sampling": {closeDuringSampling, explore.AnswerLost, []string{
 			"waits for  mcp.(*ClientSession).Close to return",
 			`its end waits for the response to tools/call "count" by call#1, and owes the response to sampling/createMessage#1`,
 			"the client read sampling/createMessage#1 at step ", "its handler has returned, but no response was written; the client's end is closing since step ", "the client's Close waits for the response to tools/call",
 		}, []string{"waits for  response to sampling", "it has sent no request"}},
 		"in a handler": {closeInHandler, explore.BlockedHandler, []string{
-			"the handler of notifications/tools/list_changed stands at [chan receive] jsonrpc2.(*Connection).wait conn.go:",
+			"the handler of notifications/tools/list_changed is blocked at [chan receive] jsonrpc2.(*Connection).wait conn.go:",
 			"the client's end is closing since step ",
-			"operation wait stands at [chan receive]", "the last frame that was read: ",
+			"operation wait is blocked at [chan receive]", "the last message that was read: ",
 		}, []string{"waits, but has no request open and no frame on its way"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -328,7 +328,7 @@ func refreshing(r *explore.Run, asks bool) {
 // handlers run one at a time on the queue that requests also pass. The ping waits
 // behind the handler, the handler for the list, the list for the ping.
 func TestExploreHandlerReentrancy(t *testing.T) {
-	found(t, func(r *explore.Run) { refreshing(r, true) }, explore.Mutual,
+	found(t, func(r *explore.Run) { refreshing(r, true) }, explore.MutualWait,
 		"the client owes the response to ping#1, and waits for the response to tools/list#1  <- cycle",
 		"mcp.(*ClientSession).ListTools, called by gosdk_test.listTools", "by gosdk_test.refreshing.func2 explore_test.go")
 }
@@ -369,7 +369,7 @@ func unread(r *explore.Run) {
 // TestExploreHandlerStuck: whoever waits for the handler is told whose code holds it up.
 func TestExploreHandlerStuck(t *testing.T) {
 	found(t, unread, explore.BlockedHandler,
-		"(chan send), under the handler of notifications/progress; operation call and close stands at [chan receive]", "mcp.(*ClientSession).Close to return")
+		"(chan send), under the handler of notifications/progress; operation call and close is blocked at [chan receive]", "mcp.(*ClientSession).Close to return")
 	r := explore.Search(t, explore.Plan{Setup: unread, Engine: explore.Settle, Patience: 50 * time.Millisecond})
 	if r.Verdict != explore.Stall || r.Category != explore.BlockedHandler {
 		t.Error(r.Text())
@@ -380,7 +380,7 @@ func TestExploreHandlerStuck(t *testing.T) {
 func TestExploreHandlerReport(t *testing.T) {
 	r := explore.Search(t, explore.Plan{Setup: unread})
 	_, text, _ := strings.Cut(r.Text(), "\n") // how many steps it took is the release's
-	text, _, _ = strings.Cut(text, "\n  capacities:")
+	text, _, _ = strings.Cut(text, "\n  buffers:")
 	got := lineNumber.ReplaceAllString(text, "$1")
 	file := filepath.Join("testdata", "blocked-handler.txt")
 	if *update {
@@ -426,7 +426,7 @@ func found(t *testing.T, setup func(*explore.Run), category string, says ...stri
 			t.Errorf("seed %d: the token gives %s %s, want %s %s:\n%s\n%s", plan.Seed,
 				again.Verdict, again.Category, r.Verdict, r.Category, r.Text(), again.Text())
 		}
-		t.Logf("seed %d: %s after %d schedules, token %s", plan.Seed, r.Category, r.Schedules, r.Token)
+		t.Logf("seed %d: %s after %d orders, token %s", plan.Seed, r.Category, r.Schedules, r.Token)
 	}
 }
 

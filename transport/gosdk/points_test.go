@@ -44,7 +44,7 @@ func openThenUse(points bool) func(*explore.Run) {
 }
 
 // calls is a client that makes the calls one after the other, and then reads the answers. The
-// ping before them finds the server free: until its answer to initialize is written, the server
+// ping before them finds the server independent: until its answer to initialize is written, the server
 // keeps what it reads in a queue, and it would then start both calls at the same moment.
 func calls(ctx context.Context, conn transport.Conn, tools ...string) error {
 	defer conn.Close()

@@ -56,7 +56,7 @@ func TestExploreRecorded(t *testing.T) {
 	for _, revision := range revisions {
 		session := recordTwoCalls(t, revision)
 		for name, setup := range map[string]func(*explore.Run){"client": liveClient(revision), "server": liveServer} {
-			for _, level := range []explore.Level{explore.L0, explore.L1} {
+			for _, level := range []explore.Level{explore.DeliveryOrder, explore.SendingOrder} {
 				t.Run(fmt.Sprintf("%s %v live %s", revision, level, name), func(t *testing.T) {
 					explore.Explore(t, explore.Plan{Session: session, Level: level, Setup: setup, Schedules: 60,
 						Check: func(r *explore.Run) error {

@@ -106,7 +106,7 @@ func TestExploreTimerTokens(t *testing.T) {
 		t.Logf("%d tokens without a divergence", runs)
 	}
 	if timed == 0 {
-		t.Error("time passed in no schedule")
+		t.Error("time passed in no order")
 	}
 }
 

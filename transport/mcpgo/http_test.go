@@ -66,7 +66,7 @@ func TestHTTPServer(t *testing.T) {
 		}
 		return server.NewStreamableHTTPServer(s)
 	})
-	plan.Level = explore.L1 // also in the order of the client's calls
+	plan.Level = explore.SendingOrder // also in the order of the client's calls
 	fixtures.Explore(t, plan)
 }
 

@@ -21,8 +21,8 @@ func TestProbeClient(t *testing.T) {
 		name, model string
 		asks        bool
 	}{
-		{"a handler that returns", "free", false},
-		{"a handler that asks", "serial", true},
+		{"a handler that returns", "independent", false},
+		{"a handler that asks", "blocking-handlers", true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			report := fixtures.Probe(t, fixtures.AsServer, probe.Options{}, func(t testing.TB, conn transport.Conn) {
@@ -64,7 +64,7 @@ func TestProbeServer(t *testing.T) {
 		})
 		_ = mcpgo.Serve(t.Context(), server.NewStdioServer(s), conn)
 	})
-	if report.Word() != "serial-except-tools" {
+	if report.Word() != "blocking-handlers-except-tools" {
 		t.Errorf("the server is %q", report.Word())
 	}
 }

@@ -32,7 +32,7 @@ func TestCloseAfterCancel(t *testing.T) {
 			r.Op("cancel, close", func(ctx context.Context) error { return cancelAndClose(ctx, r.Client()) })
 		}},
 		Want: map[string]zoo.Want{
-			"v1.1.0": {Session: "gosdk-662", Verdict: explore.Hang, Category: explore.LostAnswer, Says: []string{
+			"v1.1.0": {Session: "gosdk-662", Verdict: explore.Hang, Category: explore.AnswerLost, Says: []string{
 				`tools/call "slow" by cancel, close#1`, "operation cancel, close", "in mcp.(*ClientSession).Close"}},
 			"v1.2.0": {},
 		},
@@ -51,7 +51,7 @@ func TestSessionCloseAfterCancel(t *testing.T) {
 			}
 		}),
 		Want: map[string]zoo.Want{
-			"v1.1.0": {Verdict: explore.Hang, Category: explore.LostAnswer, Says: []string{
+			"v1.1.0": {Verdict: explore.Hang, Category: explore.AnswerLost, Says: []string{
 				`tools/call "slow" by client#1`, "in mcp.(*ClientSession).Close"}},
 			"v1.2.0": {},
 		},

@@ -40,7 +40,7 @@ func TestCloseDuringSampling(t *testing.T) {
 			r.Op("close", func(context.Context) error { s.client.Close(); return nil }).After("connect")
 		}},
 		Want: map[string]zoo.Want{
-			"v1.8.0": {Verdict: explore.Hang, Category: explore.LostAnswer, Says: []string{
+			"v1.8.0": {Verdict: explore.Hang, Category: explore.AnswerLost, Says: []string{
 				`tools/call "ask"`, "sampling/createMessage", "in mcp.(*ClientSession).Close"}},
 			"v1.8.0+fix": {},
 		},
@@ -73,7 +73,7 @@ func TestKeepAliveCannotClose(t *testing.T) {
 			})
 		}},
 		Want: map[string]zoo.Want{
-			"v1.8.0": {Verdict: explore.Hang, Category: explore.LostAnswer, Says: []string{
+			"v1.8.0": {Verdict: explore.Hang, Category: explore.AnswerLost, Says: []string{
 				`tools/call "greet"`, "mcp.startKeepalive"}},
 			"v1.8.0+fix": {},
 		},

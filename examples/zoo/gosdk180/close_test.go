@@ -33,7 +33,7 @@ func TestDoubleClose(t *testing.T) {
 			r.Op("close server", func(context.Context) error { s.server.Close(); return nil }).After("connect")
 		}},
 		Want: map[string]zoo.Want{
-			"v1.8.0": {Session: "gosdk-double-close", Verdict: explore.Hang, Category: explore.LostAnswer, Says: []string{
+			"v1.8.0": {Session: "gosdk-double-close", Verdict: explore.Hang, Category: explore.AnswerLost, Says: []string{
 				`tools/call "greet"`, "ping", "operation close client", "operation close server",
 				"in mcp.(*ClientSession).Close", "in mcp.(*ServerSession).Close"}},
 			"v1.8.0+fix": {},

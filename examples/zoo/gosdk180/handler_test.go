@@ -43,7 +43,7 @@ func TestHandlerCalls(t *testing.T) {
 			r.Op("refresh", func(context.Context) error { return <-listed }).After("connect")
 		}},
 		Want: map[string]zoo.Want{
-			"v1.8.0": {Session: "gosdk-handler-calls", Verdict: explore.Hang, Category: explore.Mutual, Says: []string{
+			"v1.8.0": {Session: "gosdk-handler-calls", Verdict: explore.Hang, Category: explore.MutualWait, Says: []string{
 				"operation refresh", "the server read tools/list by connect#1", "has asked ping#1 since", "<- cycle",
 				"in mcp.(*ServerSession).Ping", "in mcp.(*ClientSession).ListTools", "notifications/tools/list_changed"}},
 		},

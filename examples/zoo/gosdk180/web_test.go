@@ -154,7 +154,7 @@ func TestDeleteWhileAsking(t *testing.T) {
 			}).After("call")
 		}},
 		Want: map[string]zoo.Want{
-			"v1.8.0": {Verdict: explore.Hang, Category: explore.LostAnswer, Says: []string{
+			"v1.8.0": {Verdict: explore.Hang, Category: explore.AnswerLost, Says: []string{
 				"mcp.(*StreamableHTTPHandler).serveStatefulDELETE", "the client owes the response to elicitation/create#1"}},
 			"v1.8.0+fix": {},
 		},

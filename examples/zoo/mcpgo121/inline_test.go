@@ -45,7 +45,7 @@ func progressBar(t *testing.T, name string, queue, progress int, want zoo.Want) 
 }
 
 func TestNoQueue(t *testing.T) {
-	progressBar(t, "mcp-go inline, queue 0", 0, 1, zoo.Want{Session: "mcpgo-inline", Verdict: explore.Hang, Category: explore.Swallowed,
+	progressBar(t, "mcp-go inline, queue 0", 0, 1, zoo.Want{Session: "mcpgo-inline", Verdict: explore.Hang, Category: explore.BehindNotification,
 		Says: []string{"notifications/progress", "holds", "response to tools/call", "inline_test.go"}})
 }
 
@@ -54,7 +54,7 @@ func TestQueue(t *testing.T) {
 }
 
 func TestQueueTooSmall(t *testing.T) {
-	progressBar(t, "mcp-go inline, queue 1 of 2", 1, 2, zoo.Want{Verdict: explore.Hang, Category: explore.Swallowed,
+	progressBar(t, "mcp-go inline, queue 1 of 2", 1, 2, zoo.Want{Verdict: explore.Hang, Category: explore.BehindNotification,
 		Says: []string{"notifications/progress", "holds", "response to tools/call", "inline_test.go"}})
 }
 
@@ -76,7 +76,7 @@ func TestCallInHandler(t *testing.T) {
 				return callTool(ctx, c)
 			})
 		}},
-		Want: map[string]zoo.Want{"v1.2.1": {Session: "mcpgo-handler-calls", Verdict: explore.Hang, Category: explore.Swallowed,
+		Want: map[string]zoo.Want{"v1.2.1": {Session: "mcpgo-handler-calls", Verdict: explore.Hang, Category: explore.BehindNotification,
 			Says: []string{"notifications/progress", "holds", "tools/list", "SendRequest stdio.go"}}},
 	}.Run(t)
 }

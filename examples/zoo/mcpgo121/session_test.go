@@ -17,7 +17,7 @@ import (
 // session: the live client hangs on what the session says, and nothing else.
 
 func TestSessionNoQueue(t *testing.T) {
-	playInline(t, "mcp-go inline, queue 0, session", 0, zoo.Want{Verdict: explore.Hang, Category: explore.Swallowed,
+	playInline(t, "mcp-go inline, queue 0, session", 0, zoo.Want{Verdict: explore.Hang, Category: explore.BehindNotification,
 		Says: []string{"notifications/progress", "holds", "response to tools/call", "session_test.go"}})
 }
 
@@ -48,7 +48,7 @@ func TestSessionCallInHandler(t *testing.T) {
 				c.ListTools(ctx, mcp.ListToolsRequest{})
 			})
 		}),
-		Want: map[string]zoo.Want{"v1.2.1": {Verdict: explore.Hang, Category: explore.Swallowed,
+		Want: map[string]zoo.Want{"v1.2.1": {Verdict: explore.Hang, Category: explore.BehindNotification,
 			Says: []string{"notifications/progress", "holds", "tools/list", "SendRequest stdio.go"}}},
 	}.Run(t)
 }

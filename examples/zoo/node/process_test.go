@@ -75,7 +75,7 @@ func TestEndOfInput(t *testing.T) {
 			Explore: server(external.Server{Command: []string{"node", filepath.Join(dir, "eof.mjs")}}),
 			Session: "testdata/eof.jsonl",
 			Want:    external.Lingers,
-			Says:    []string{"lingers after the end of its input"},
+			Says:    []string{"does not exit when its input closes"},
 		}
 	})
 }
@@ -107,7 +107,7 @@ func TestProgressWithResult(t *testing.T) {
 			},
 			Session: "testdata/progress.jsonl",
 			Want:    external.Different,
-			Says:    []string{"progress 1 2\n", "go out in one write"},
+			Says:    []string{"progress 1 2\n", "arrive together"},
 		}
 	})
 }

@@ -52,7 +52,7 @@ func (l line) print(out io.Writer) {
 	printCells(out, name, orDash(l.buggy.Module), orDash(l.buggy.Verdict), orDash(l.buggy.Schedules),
 		orDash(l.fixed.Module), orDash(l.fixed.Verdict), expected)
 	if l.buggy.Measured != "" {
-		fmt.Fprintf(out, "%36s schedules: %s\n", "", l.buggy.Measured)
+		fmt.Fprintf(out, "%36s orders: %s\n", "", l.buggy.Measured)
 	}
 }
 

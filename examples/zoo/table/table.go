@@ -52,7 +52,7 @@ func main() {
 		})
 	}
 	out := os.Stdout
-	printCells(out, "bug", "at", "verdict", "schedules", "and at", "verdict", "expected")
+	printCells(out, "bug", "at", "verdict", "orders", "and at", "verdict", "expected")
 	bad := 0
 	for _, path := range dirs {
 		n, err := printModule(out, filepath.Dir(path))

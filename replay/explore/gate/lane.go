@@ -77,7 +77,7 @@ type Flight struct {
 	said  *said         // parsed when the frame is named
 	known order.Mark    // the writer's knowledge at the offer
 	sent  order.Frame   // as it went onto the wire
-	place int           // in the recorded order, of a sender at level L1
+	place int           // in the recorded order, of a sender at level SendingOrder
 	quiet bool          // Op is not in the name
 	line  line          // the writes of which it is made, if its sender writes bytes
 	done  chan struct{} // closed when the Write may return; nil over HTTP
@@ -186,7 +186,7 @@ func (l *Lane) Where(flight *Flight) string {
 		} else if l.Cap > 0 && len(l.Queue) >= l.Cap {
 			full = fmt.Sprintf("is full (%d of %d)", len(l.Queue), l.Cap)
 		}
-		return fmt.Sprintf("in the hand of the %s's writer: %v %s", l.Dir.Sender(), l.Dir, full)
+		return fmt.Sprintf("being written by the %s: %v %s", l.Dir.Sender(), l.Dir, full)
 	}
 	if flight.Given > 0 {
 		return fmt.Sprintf("read by the %s at step %d", l.Dir.Receiver(), flight.Given)

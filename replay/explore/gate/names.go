@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/mcprec/mcprec/replay/closed"
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
@@ -313,6 +314,15 @@ func Shorten(s string) string {
 
 // Messages returns the messages of a named frame.
 func (f *Flight) Messages() []transport.Message { return f.said.messages }
+
+// Behind is the category of a hang behind the frame, whose reader does not read on.
+func (f *Flight) Behind() string {
+	var kinds []transport.MessageKind
+	for i := range f.said.messages {
+		kinds = append(kinds, f.said.messages[i].Kind())
+	}
+	return closed.Behind(kinds...)
+}
 
 // said is a parsed frame. Runs share said values and never change them.
 type said struct {

@@ -124,7 +124,7 @@ func (h *Modeled) write(ctx context.Context) {
 }
 
 // queueFull says why an end with a full inner queue does not read.
-const queueFull = "hands it to its inner queue, which is full"
+const queueFull = "hands it to its notification queue, which is full"
 
 // listen reads when the model does.
 func (h *Modeled) listen(ctx context.Context) {
@@ -204,10 +204,10 @@ func Stop(halves []*Modeled) (category, why string) {
 		if stop.Works {
 			works[i] = stop
 		}
-		if category == closed.Swallowed {
+		if closed.IsBehind(category) {
 			continue
 		}
-		category = closed.Swallowed
+		category = in.Last.Behind()
 		if stop.Never {
 			category = closed.NeverSent
 		}
@@ -220,8 +220,8 @@ func Stop(halves []*Modeled) (category, why string) {
 				why += "; what it waits for is behind it"
 			}
 		default:
-			why = fmt.Sprintf("the %s's receive loop holds %s, read at step %d: its inner queue has no room for it, "+
-				"and nobody drains that during a call", reader, in.Last.Name, in.Last.Given)
+			why = fmt.Sprintf("the %s's reader holds %s, read at step %d: its notification queue has no room for it, "+
+				"and nobody reads from that during a call", reader, in.Last.Name, in.Last.Given)
 			if stop.Never {
 				why += "; the recording has no response to the call"
 			} else {
@@ -231,14 +231,14 @@ func Stop(halves []*Modeled) (category, why string) {
 	}
 	a, b := works[0], works[1]
 	if a != nil && b != nil && a.Never && b.Never && (a.Call == b.Held || b.Call == a.Held) && a.Call > 0 && b.Call > 0 {
-		return closed.Mutual, fmt.Sprintf("the client works at %s and the server at %s; "+
+		return closed.MutualWait, fmt.Sprintf("the client works at %s and the server at %s; "+
 			"each has asked the other since, and reads no answer before that is done",
 			halves[0].end.In.Last.Name, halves[1].end.In.Last.Name)
 	}
 	return category, why
 }
 
-// modelReader makes the reader of a recorded half wait as its model does, for level L1, where the
+// modelReader makes the reader of a recorded half wait as its model does, for level SendingOrder, where the
 // frames of a script have no fixed number. nil is the free model, and the rigid one, which has a
 // single order. A serial reader works at requests only.
 type modelReader struct {
@@ -249,10 +249,10 @@ type modelReader struct {
 
 func newModelReader(model closed.Model) *modelReader {
 	model = model.Unnamed()
-	if model == closed.Free || model == closed.Rigid {
+	if model == closed.Independent || model == closed.SingleThreaded {
 		return nil
 	}
-	return &modelReader{inline: model == closed.Inline, loop: closed.NewLoop[mcp.Key](model), resume: make(chan struct{}, 1)}
+	return &modelReader{inline: model == closed.AnswersInline, loop: closed.NewLoop[mcp.Key](model), resume: make(chan struct{}, 1)}
 }
 
 // idle says why the reader does not read; "" when it does.

@@ -224,8 +224,8 @@ type machine interface {
 }
 
 // Recorded plays a machine on an end of the gate, or over HTTP: a reader that reads whenever the
-// model does, and a writer. At L0 the writer keeps the order of the machine, with a single frame
-// in hand. At L1 the writer offers every frame that may be sent, as several writers would.
+// model does, and a writer. At DeliveryOrder the writer keeps the order of the machine, with a single frame
+// in hand. At SendingOrder the writer offers every frame that may be sent, as several writers would.
 type Recorded struct {
 	Name string // of the role, for steps and notes
 

@@ -28,7 +28,7 @@ type Run struct {
 	Fail func(error)
 	// Live reports whether the sender of a direction is a peer under test.
 	Live func(transport.Direction) bool
-	// Loose is level L1: the half sends in any order that the specification allows.
+	// Loose is level SendingOrder: the half sends in any order that the specification allows.
 	Loose bool
 }
 
@@ -207,7 +207,7 @@ func (s *Skipped) Notes() []string {
 			text += fmt.Sprintf(" and %d more", more)
 		}
 		notes = append(notes, fmt.Sprintf("the %s had to go on without %s in %d of %s; orders around it were not tried",
-			half, text, s.times[half], phrase.Plural(s.runs, "schedule")))
+			half, text, s.times[half], phrase.Plural(s.runs, "order")))
 	}
 	return notes
 }

@@ -143,7 +143,7 @@ func refuseSessions(server *streamable.Server) func(context.Context) {
 	}
 }
 
-// post sends a frame as an exchange of HTTP. The next frame waits until the frame was taken. At L1 the
+// post sends a frame as an exchange of HTTP. The next frame waits until the frame was taken. At SendingOrder the
 // frame of a client is only offered before the next one: which goroutine runs first must not show. A
 // server keeps the order: frames on the same stream have one.
 func (h *Recorded) post(ctx context.Context, frame transport.Frame, operation string, n int) {

@@ -133,8 +133,8 @@ func (k *chain) debt(call *gate.Call, owes string, dir transport.Direction) {
 		k.link(call, owes+", which only the "+dir.Receiver()+"'s reader can read")
 		k.cyclic = true
 	case worker.At != "":
-		k.link(call, owes+": the goroutine that took it up stands at "+worker.String())
-		k.ends = fmt.Sprintf("and the goroutine that took it up stands at %v", worker)
+		k.link(call, owes+": the goroutine that took it up is blocked at "+worker.String())
+		k.ends = fmt.Sprintf("and the goroutine that took it up is blocked at %v", worker)
 	case closing != nil:
 		if k.link(call, owes+", and "+closing.String()) {
 			k.throughClose(call, closing)

@@ -109,7 +109,7 @@ func (d *diagnosis) closeWhy(dir transport.Direction) string {
 		case f.Dir == dir && f.Taken > 0 && c.Open() && !c.Listen:
 			cancelled = append(cancelled, c.Name)
 		case f.Dir == dir.Reverse() && f.Given > 0 && c.Response == nil && worker != "":
-			owes = append(owes, fmt.Sprintf("the response to %s, whose handler stands at %s", c.Name, worker))
+			owes = append(owes, fmt.Sprintf("the response to %s, whose handler is blocked at %s", c.Name, worker))
 		case f.Dir == dir.Reverse() && c.Owed() && !c.Listen:
 			owes = append(owes, "the response to "+c.Name)
 		}

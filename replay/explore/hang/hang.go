@@ -169,7 +169,7 @@ func (d *diagnosis) explain() (category, why string) {
 	}
 	for _, pair := range d.Gate.Pairs {
 		if c2s, s2c := pair.Ends[0].Out, pair.Ends[1].Out; c2s.Blocked() && s2c.Blocked() {
-			return closed.HeadOn, fmt.Sprintf("both ends are at a write, and nobody reads: the %s writes %s, the %s writes %s",
+			return closed.BothWrite, fmt.Sprintf("both sides are at a write, and nobody reads: the %s writes %s, the %s writes %s",
 				c2s.Sender(), c2s.Waiting[0].Name, s2c.Sender(), s2c.Waiting[0].Name)
 		}
 	}
@@ -178,11 +178,11 @@ func (d *diagnosis) explain() (category, why string) {
 	}
 	if d.chain != nil && d.chain.mutual() {
 		outer, inner := calls[len(calls)-2], calls[len(calls)-1]
-		return closed.Mutual, fmt.Sprintf("each end has read a request of the other and answers neither: "+
+		return closed.MutualWait, fmt.Sprintf("each side has read a request of the other and answers neither: "+
 			"the %s read %s at step %d and has asked %s since, which the %s read at step %d",
 			outer.Request.Dir.Receiver(), outer.Name, outer.Request.Given, inner.Name, inner.Request.Dir.Receiver(), inner.Request.Given)
 	}
-	if category == closed.LostAnswer {
+	if category == closed.AnswerLost {
 		why = d.lostWhy(why)
 	}
 	return category, why
@@ -274,7 +274,7 @@ func (d *diagnosis) waitOf(op *Operation) (category string, waits []Wait, why st
 	if inClose {
 		w = closes
 		if category == closed.NeverSent {
-			why = fmt.Sprintf("%s stands at %s", who, w.BlockedAt)
+			why = fmt.Sprintf("%s is blocked at %s", who, w.BlockedAt)
 			if function := strings.TrimSuffix(w.WaitsFor, " to return"); !strings.Contains(why, function) {
 				why += ", in " + function
 			}
@@ -297,14 +297,14 @@ func (d *diagnosis) unsigned(who string, at stacks.Place) (category string, w Wa
 	open := d.unanswered()
 	if len(open) > 0 {
 		w.Why = "it has sent no request itself; read and answered by nobody: " + strings.Join(open, ", ")
-		return closed.LostAnswer, w, fmt.Sprintf("%s waits, and nobody answers what was read: %s", who, strings.Join(open, ", "))
+		return closed.AnswerLost, w, fmt.Sprintf("%s waits, and nobody answers what was read: %s", who, strings.Join(open, ", "))
 	}
 	w.Why = "no request of it is open, and nothing is in the transport for it"
 	stands := "waits (to see where, follow the token)"
 	if at.At != "" {
-		stands = "stands at " + at.String()
+		stands = "is blocked at " + at.String()
 	}
-	last := "it has written no frame"
+	last := "it has written no message"
 	var read *gate.Flight
 	for _, c := range d.Gate.Names.Calls {
 		if "operation "+c.Request.Op == who {
@@ -322,9 +322,9 @@ func (d *diagnosis) unsigned(who string, at stacks.Place) (category string, w Wa
 	if read == nil {
 		last += ", and nobody has read one"
 	} else {
-		last += fmt.Sprintf("; the last frame that was read: %s, by the %s at step %d", read.Name, read.Dir.Receiver(), read.Given)
+		last += fmt.Sprintf("; the last message that was read: %s, by the %s at step %d", read.Name, read.Dir.Receiver(), read.Given)
 	}
-	return closed.NeverSent, w, fmt.Sprintf("%s %s; it has no request open, and no frame is on its way to it; %s", who, stands, last)
+	return closed.NeverSent, w, fmt.Sprintf("%s %s; it has no request open, and no message is on its way to it; %s", who, stands, last)
 }
 
 // unanswered lists the requests that were read and not answered.
@@ -403,22 +403,22 @@ func (d *diagnosis) callWait(who string, call *gate.Call) (category string, w Wa
 	}
 	w = d.debtWait(call)
 	if how := call.Forgone(); how != "" {
-		return closed.LostAnswer, w, fmt.Sprintf("the %s read %s at step %d, and %s", f.Dir.Receiver(), call.Name, f.Given, how)
+		return closed.AnswerLost, w, fmt.Sprintf("the %s read %s at step %d, and %s", f.Dir.Receiver(), call.Name, f.Given, how)
 	}
 	// A response may wait behind the frame in the reader's hand.
 	for _, other := range d.Gate.Names.Calls {
 		if a := other.Response; a != nil && a.Dir == l.Dir && a.Given == 0 && !a.Withdrawn && l.Readers() == 0 && l.Last != nil {
-			return closed.Swallowed, w, d.behindWhy(l, "the "+f.Dir.Receiver(), a.Name)
+			return l.Last.Behind(), w, d.behindWhy(l, "the "+f.Dir.Receiver(), a.Name)
 		}
 	}
 	if back := f.Lane.Back; back.Blocked() && back.Last != nil {
-		return closed.Swallowed, w, fmt.Sprintf("%s; %s is behind it, and %s cannot overtake", d.away(back), back.Waiting[0].Name, w.Who)
+		return back.Last.Behind(), w, fmt.Sprintf("%s; %s is behind it, and %s cannot overtake", d.away(back), back.Waiting[0].Name, w.Who)
 	}
 	then := "has not answered it, and nothing is on its way to it"
 	if l.Deafened {
 		then = "and has closed without a response"
 	}
-	return closed.LostAnswer, w, fmt.Sprintf("the %s read %s at step %d, %s", f.Dir.Receiver(), call.Name, f.Given, then)
+	return closed.AnswerLost, w, fmt.Sprintf("the %s read %s at step %d, %s", f.Dir.Receiver(), call.Name, f.Given, then)
 }
 
 // debtWait names the end that owes a response, and the place where the end is blocked: of a
@@ -472,7 +472,7 @@ func (d *diagnosis) told(who string) bool {
 // behind is the category of a frame that waits in the lane.
 func behind(lane *gate.Lane) string {
 	if lane.Last != nil && lane.Readers() == 0 {
-		return closed.Swallowed
+		return lane.Last.Behind()
 	}
 	return closed.NeverSent
 }
@@ -505,7 +505,7 @@ func (d *diagnosis) readerWait(l *gate.Lane) (Wait, bool) {
 	case l.Readers() > 0 || l.Deafened || l.Read:
 		return w, false
 	case l.EOF > 0:
-		w.Why = fmt.Sprintf("was told at step %d that the %s has closed, and reads no more", l.EOF, l.Dir.Sender())
+		w.Why = fmt.Sprintf("learnt at step %d that the %s has closed, and reads no more", l.EOF, l.Dir.Sender())
 		return w, true
 	case l.Last == nil:
 		w.Why = "has never read"
@@ -534,20 +534,20 @@ func (d *diagnosis) answered(op *Operation, calls []*gate.Call, at stacks.Place)
 		if d.Tracer.stance(c) != nil && !d.wentOn(op, c) {
 			w = Wait{Who: who, WaitsFor: "response to " + c.Name, BlockedAt: at.String()}
 			w.Why = fmt.Sprintf("the %s read it at step %d; it did not reach the operation", c.Response.Dir.Receiver(), c.Response.Given)
-			return closed.LostAnswer, w, read(c) + ", but " + who + " did not get it"
+			return closed.AnswerLost, w, read(c) + ", but " + who + " did not get it"
 		}
 	}
 	if d.Tracer.stance(c) == nil {
-		return closed.LostAnswer, Wait{Who: who, Why: read(c)}, read(c) + ", and " + who + " has not returned"
+		return closed.AnswerLost, Wait{Who: who, Why: read(c)}, read(c) + ", and " + who + " has not returned"
 	}
 	category, w, _ = d.unsigned(who, at)
 	w.Why = fmt.Sprintf("the response to its last request, %s, was read at step %d, and it went on", c.Name, c.Response.Given)
-	if category == closed.LostAnswer {
+	if category == closed.AnswerLost {
 		w.Why += "; read and answered by nobody: " + strings.Join(d.unanswered(), ", ")
 	}
 	does := "waits for something else"
 	if at.At != "" {
-		does = "stands at " + at.String()
+		does = "is blocked at " + at.String()
 	}
 	why = fmt.Sprintf("%s %s; the response to its last request, %s, was read at step %d", who, does, c.Name, c.Response.Given)
 	return category, w, why
@@ -577,7 +577,7 @@ func (d *diagnosis) shape(category string) (shape string, about []*gate.Flight) 
 		}
 		about = append(about, c.Request)
 		switch {
-		case category != closed.LostAnswer && category != closed.Mutual || c.Request.Given == 0:
+		case category != closed.AnswerLost && category != closed.MutualWait || c.Request.Given == 0:
 		case c.Response == nil:
 			list = append(list, fmt.Sprintf("%v request read, not answered", c.Request.Dir))
 		case c.Response.Given > 0:

@@ -265,7 +265,7 @@ func (d *diagnosis) worker(call *gate.Call) int {
 // blame puts the blocked handlers before the reason of a hang. A handler of a notification
 // makes the category if every request was answered and no frame is on its way.
 func (d *diagnosis) blame(category, why string) (string, string) {
-	if category != closed.NeverSent && category != closed.LostAnswer || len(d.all) == 0 {
+	if category != closed.NeverSent && category != closed.AnswerLost || len(d.all) == 0 {
 		return category, why
 	}
 	const shown = 3
@@ -299,7 +299,7 @@ func (d *diagnosis) blame(category, why string) (string, string) {
 			name = "the handler of " + gate.Clip(f.Messages()[i].Method)
 		}
 		if h.Place.Entry != "" {
-			said = append(said, fmt.Sprintf("%s stands at [%s] %s, in %s, called at %s",
+			said = append(said, fmt.Sprintf("%s is blocked at [%s] %s, in %s, called at %s",
 				name, h.Place.State, h.Place.At, h.Place.Entry, h.Line))
 		} else {
 			said = append(said, fmt.Sprintf("blocked in your code: %s (%s), under %s", h.Line, h.Place.State, name))

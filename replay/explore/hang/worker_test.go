@@ -21,17 +21,17 @@ func TestWorker(t *testing.T) {
 		all   stacks.Dump
 		want  int
 	}{
-		"the reader's":                  {false, nil, stacks.Dump{reader, stack("9 [select (durable)", "5")}, 9},
-		"of one that it started":        {false, nil, stacks.Dump{reader, stack("8 [running", "5"), stack("9 [select (durable)", "8")}, 9},
-		"there before":                  {false, nil, stacks.Dump{reader, stack("6 [select (durable)", "5")}, 0},
-		"of somebody else":              {true, nil, stacks.Dump{reader, stack("9 [select (durable)", "6")}, 0},
-		"of one that has ended":         {true, nil, stacks.Dump{reader, stack("9 [select (durable)", "8")}, 9},
-		"of which two may be":           {true, nil, stacks.Dump{reader, stack("9 [select (durable)", "8"), stack("10 [select (durable)", "8")}, 0},
-		"of which end is not known":     {false, nil, stacks.Dump{reader, stack("9 [select (durable)", "8")}, 0},
-		"started at the next frame":     {false, map[int]bool{5: true}, stacks.Dump{reader, stack("9 [select (durable)", "5")}, 0},
-		"started before the next frame": {false, map[int]bool{5: true, 9: true}, stacks.Dump{reader, stack("9 [select (durable)", "5")}, 9},
-		"of another bubble":             {true, nil, stacks.Dump{reader, stacks.Parse("goroutine 9 [select (durable), synctest bubble 4]:\na.b()\n\tx/y.go:1\ncreated by a.c in goroutine 8\n\tx/y.go:2")}, 0},
-		"untraced":                      {true, nil, nil, 0},
+		"the reader's":                    {false, nil, stacks.Dump{reader, stack("9 [select (durable)", "5")}, 9},
+		"of one that it started":          {false, nil, stacks.Dump{reader, stack("8 [running", "5"), stack("9 [select (durable)", "8")}, 9},
+		"there before":                    {false, nil, stacks.Dump{reader, stack("6 [select (durable)", "5")}, 0},
+		"of somebody else":                {true, nil, stacks.Dump{reader, stack("9 [select (durable)", "6")}, 0},
+		"of one that has ended":           {true, nil, stacks.Dump{reader, stack("9 [select (durable)", "8")}, 9},
+		"of which two may be":             {true, nil, stacks.Dump{reader, stack("9 [select (durable)", "8"), stack("10 [select (durable)", "8")}, 0},
+		"of which side is not known":      {false, nil, stacks.Dump{reader, stack("9 [select (durable)", "8")}, 0},
+		"started at the next message":     {false, map[int]bool{5: true}, stacks.Dump{reader, stack("9 [select (durable)", "5")}, 0},
+		"started before the next message": {false, map[int]bool{5: true, 9: true}, stacks.Dump{reader, stack("9 [select (durable)", "5")}, 9},
+		"of another bubble":               {true, nil, stacks.Dump{reader, stacks.Parse("goroutine 9 [select (durable), synctest bubble 4]:\na.b()\n\tx/y.go:1\ncreated by a.c in goroutine 8\n\tx/y.go:2")}, 0},
+		"untraced":                        {true, nil, nil, 0},
 	} {
 		c := &gate.Call{Request: &gate.Flight{}}
 		p := &pickup{reader: gate.Lineage{ID: 5, Parent: 1}, before: map[int]bool{1: true, 5: true, 6: true}, next: test.until}

@@ -8,7 +8,7 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-var strategies = map[string]Strategy{"eager": Eager, "random": Random, "pos": POS, "starve": Starve, "pct": PCT, "mix": Mix}
+var strategies = map[string]Strategy{"default": Eager, "random": Random, "pos": POS, "starve": Starve, "pct": PCT, "mix": Mix}
 
 // somewhere is a set of enabled steps as a run meets them.
 var somewhere = []gate.Step{
@@ -49,10 +49,10 @@ func TestStrategiesReach(t *testing.T) {
 			seen[picks(s, 7, run)[0]] = true
 			differ = differ || !slices.Equal(picks(s, 7, run), picks(s, 8, run))
 		}
-		if want := len(somewhere); name != "eager" && (len(seen) != want || !differ) {
+		if want := len(somewhere); name != "default" && (len(seen) != want || !differ) {
 			t.Errorf("%s: %d of %d steps come first in some run; seeds differ: %v", name, len(seen), want, differ)
 		}
-		if name == "eager" && (len(seen) != 1 || !seen[0]) {
+		if name == "default" && (len(seen) != 1 || !seen[0]) {
 			t.Errorf("eager: %v", seen)
 		}
 	}
@@ -86,7 +86,7 @@ func TestStrategiesLetTimePass(t *testing.T) {
 			}
 		}
 		switch {
-		case name == "eager" && passed > 0, name != "eager" && (passed == 0 || passed > steps/4):
+		case name == "default" && passed > 0, name != "default" && (passed == 0 || passed > steps/4):
 			t.Errorf("%s: time passes in %d of %d steps", name, passed, steps)
 		case without < 100:
 			t.Errorf("%s: %d of 300 runs are as without timers", name, without)

@@ -18,7 +18,7 @@ import (
 //
 //	mcprec1.<c2s>-<s2c>.<level>.<engine>.<choices>
 //
-// with a capacity as a number or u for unbounded, level L0 or L1, engine a or b, and the
+// with a capacity as a number or u for unbounded, level DeliveryOrder or SendingOrder, engine a or b, and the
 // choices joined by "-", or the word eager. The choice step:hash releases the step with the
 // hash as that step of the run. The choice step+hash puts the step off from there on: it
 // waits while any other step is enabled. Choices that put off come last, in the order of the
@@ -52,7 +52,7 @@ const (
 const (
 	tokenVersion = "mcprec1"
 	// TokenEager stands for no choice.
-	TokenEager = "eager"
+	TokenEager = "default"
 )
 
 // String returns the token's text.
@@ -95,12 +95,12 @@ func ParseToken(s string) (token Token, err error) {
 		return token, fmt.Errorf("it begins with %q, want %s", gate.Shorten(parts[0]), tokenVersion)
 	}
 	if len(parts) != 5 {
-		return token, fmt.Errorf("it has %s between dots, want 5: version, capacities, level, engine, choices",
+		return token, fmt.Errorf("it has %s between dots, want 5: version, buffers, level, engine, choices",
 			phrase.Plural(len(parts), "part"))
 	}
 	c2s, s2c, ok := strings.Cut(parts[1], "-")
 	if !ok {
-		return token, fmt.Errorf("capacities %q: want two, such as 0-0 or 1-u", gate.Shorten(parts[1]))
+		return token, fmt.Errorf("buffers %q: want two, such as 0-0 or 1-u", gate.Shorten(parts[1]))
 	}
 	if token.Capacity.C2S, err = parseFrames(c2s); err != nil {
 		return token, err
@@ -130,7 +130,7 @@ func parseFrames(s string) (int, error) {
 	}
 	n, ok := parseDecimal(s)
 	if !ok {
-		return 0, fmt.Errorf("capacity %q: want u or a number of frames", gate.Shorten(s))
+		return 0, fmt.Errorf("buffer %q: want u or a number of messages", gate.Shorten(s))
 	}
 	return n, nil
 }
@@ -262,7 +262,7 @@ func (f *Follower) Unreached(steps int) (diverged string) {
 
 // divergence says that the wanted step is not enabled, and names the enabled steps.
 func divergence(want Choice, why, instead string) string {
-	return strings.TrimRight(fmt.Sprintf("DIVERGED at step %d: wanted %08x %s", want.Step, want.Hash, why), " ") + ", " + instead
+	return strings.TrimRight(fmt.Sprintf("this token belongs to another recording or another version of the code: at step %d wanted %08x %s", want.Step, want.Hash, why), " ") + ", " + instead
 }
 
 // Unbounded is the capacity of a direction that always has room.
@@ -324,23 +324,31 @@ func roomText(n int, unbounded string) string {
 type Level uint8
 
 const (
-	// L0, transport-legal: only delivery changes, and every sender keeps its own order. A
+	// DeliveryOrder, transport-legal: only delivery changes, and every sender keeps its own order. A
 	// failure is a bug of this pair of peers.
-	L0 Level = iota
-	// L1, protocol-legal: a recorded half sends in any order that the specification allows.
+	DeliveryOrder Level = iota
+	// SendingOrder, protocol-legal: a recorded half sends in any order that the specification allows.
 	// A failure means that the other end does not tolerate every legal order. Live ends keep
-	// the order of L0.
-	L1
+	// the order of DeliveryOrder.
+	SendingOrder
 )
 
-var levelNames = [...]string{"L0", "L1"}
+var levelNames = [...]string{"delivery", "sending"}
 
-// String returns "L0" or "L1".
+// String returns "delivery" or "sending".
 func (l Level) String() string { return levelNames[l] }
+
+// Words returns the level as a report names it.
+func (l Level) Words() string {
+	if l == DeliveryOrder {
+		return "delivery order only"
+	}
+	return "sending order too"
+}
 
 // Meaning says in words what may change at a level.
 func (l Level) Meaning() string {
-	if l == L0 {
+	if l == DeliveryOrder {
 		return "only delivery changes, every sender keeps its order"
 	}
 	return "delivery changes, and a sender may take any order that the specification allows"
@@ -353,7 +361,7 @@ func ParseLevel(s string) (Level, error) {
 			return Level(l), nil
 		}
 	}
-	return L0, fmt.Errorf("level %q: this version knows L0 and L1", gate.Shorten(s))
+	return DeliveryOrder, fmt.Errorf("%q: this version knows delivery and sending", gate.Shorten(s))
 }
 
 // MarshalText writes the level as String does.

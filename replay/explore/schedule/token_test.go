@@ -7,11 +7,11 @@ import (
 
 func TestTokenText(t *testing.T) {
 	for _, s := range []string{
-		"mcprec1.0-0.L0.a.eager",
-		"mcprec1.0-0.L0.b.eager",
-		"mcprec1.1-u.L0.a.1:00000000",
-		"mcprec1.12-0.L0.a.3:9a8b7c6d-17:00ff00ff",
-		"mcprec1.12-0.L1.a.3:9a8b7c6d-17+00ff00ff-2+00000001",
+		"mcprec1.0-0.delivery.a.default",
+		"mcprec1.0-0.delivery.b.default",
+		"mcprec1.1-u.delivery.a.1:00000000",
+		"mcprec1.12-0.delivery.a.3:9a8b7c6d-17:00ff00ff",
+		"mcprec1.12-0.sending.a.3:9a8b7c6d-17+00ff00ff-2+00000001",
 	} {
 		token, err := ParseToken(s)
 		if err != nil || token.String() != s {
@@ -22,23 +22,23 @@ func TestTokenText(t *testing.T) {
 
 func TestTokenErrors(t *testing.T) {
 	for s, want := range map[string]string{
-		"":                                       `parse token "": it begins with "", want mcprec1`,
-		"mcprec2.0-0.L0.a.eager":                 `it begins with "mcprec2", want mcprec1`,
-		"mcprec1.0-0.L0.a":                       "it has 4 parts between dots, want 5",
-		"mcprec1.0.L0.a.eager":                   `capacities "0": want two`,
-		"mcprec1.0-x.L0.a.eager":                 `capacity "x": want u or a number`,
-		"mcprec1.-1-0.L0.a.eager":                `capacity "": want u or a number`,
-		"mcprec1.0-01.L0.a.eager":                `capacity "01"`,
-		"mcprec1.0-0.L2.a.eager":                 `level "L2": this version knows L0 and L1`,
-		"mcprec1.0-0.L0.c.eager":                 `engine "c": this version knows a and b`,
-		"mcprec1.0-0.L0.a.":                      `choice "": want step:hash`,
-		"mcprec1.0-0.L0.a.0:00000000":            `choice "0:00000000": want step:hash`,
-		"mcprec1.0-0.L0.a.1:0000000":             "want a hash of 8",
-		"mcprec1.0-0.L0.a.1+00000000-2:00000000": "comes after one that puts a step off",
-		"mcprec1.0-0.L0.a.1+0":                   "want a hash of 8",
-		"mcprec1.0-0.L0.a.1:0000000A":            "want a hash of 8",
-		"mcprec1.0-0.L0.a.1:00000000x":           "want a hash of 8",
-		"mcprec1.0-0.L0.a.2:00000000-2:00000001": "its step comes not after step 2",
+		"":                                             `parse token "": it begins with "", want mcprec1`,
+		"mcprec2.0-0.delivery.a.default":               `it begins with "mcprec2", want mcprec1`,
+		"mcprec1.0-0.DeliveryOrder.a":                  "it has 4 parts between dots, want 5",
+		"mcprec1.0.delivery.a.default":                 `buffers "0": want two`,
+		"mcprec1.0-x.delivery.a.default":               `buffer "x": want u or a number`,
+		"mcprec1.-1-0.delivery.a.default":              `buffer "": want u or a number`,
+		"mcprec1.0-01.delivery.a.default":              `buffer "01"`,
+		"mcprec1.0-0.L2.a.default":                       `"L2": this version knows delivery and sending`,
+		"mcprec1.0-0.delivery.c.default":               `engine "c": this version knows a and b`,
+		"mcprec1.0-0.delivery.a.":                      `choice "": want step:hash`,
+		"mcprec1.0-0.delivery.a.0:00000000":            `choice "0:00000000": want step:hash`,
+		"mcprec1.0-0.delivery.a.1:0000000":             "want a hash of 8",
+		"mcprec1.0-0.delivery.a.1+00000000-2:00000000": "comes after one that puts a step off",
+		"mcprec1.0-0.delivery.a.1+0":                   "want a hash of 8",
+		"mcprec1.0-0.delivery.a.1:0000000A":            "want a hash of 8",
+		"mcprec1.0-0.delivery.a.1:00000000x":           "want a hash of 8",
+		"mcprec1.0-0.delivery.a.2:00000000-2:00000001": "its step comes not after step 2",
 	} {
 		if _, err := ParseToken(s); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("token %s: %v, want %s", s, err, want)
@@ -47,9 +47,9 @@ func TestTokenErrors(t *testing.T) {
 }
 
 func FuzzParseToken(f *testing.F) {
-	f.Add("mcprec1.0-0.L0.a.eager")
-	f.Add("mcprec1.1-u.L0.a.3:9a8b7c6d-17:00ff00ff")
-	f.Add("mcprec1.1-u.L0.a.3:9a8b7c6d-17+00ff00ff-2+00000000")
+	f.Add("mcprec1.0-0.delivery.a.default")
+	f.Add("mcprec1.1-u.delivery.a.3:9a8b7c6d-17:00ff00ff")
+	f.Add("mcprec1.1-u.delivery.a.3:9a8b7c6d-17+00ff00ff-2+00000000")
 	f.Fuzz(func(t *testing.T, s string) {
 		token, err := ParseToken(s)
 		if err == nil && token.String() != s {

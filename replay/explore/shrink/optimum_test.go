@@ -66,11 +66,11 @@ func TestOptimum(t *testing.T) {
 		excess[r.To-want]++
 		if r.To > want+2 {
 			beyond++
-			t.Logf("%s, %d parts, at %v: %d → %d frames, the optimum is %d (%d tries)\n%s", s.want, len(s.parts), c, r.From, r.To, want, r.Tries, lines(events))
+			t.Logf("%s, %d parts, at %v: %d → %d messages, the optimum is %d (%d tries)\n%s", s.want, len(s.parts), c, r.From, r.To, want, r.Tries, lines(events))
 		}
 	}
 	if beyond*100 > cases {
-		t.Errorf("%d of %d results are not within two frames of the optimum", beyond, cases)
+		t.Errorf("%d of %d results are not within two messages of the optimum", beyond, cases)
 	}
 	t.Logf("frames above the optimum: %v", excess)
 }

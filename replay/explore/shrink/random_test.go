@@ -83,5 +83,5 @@ func (t *talk) answer(i int) {
 }
 
 func randomModel(rng *rand.Rand) closed.Model {
-	return [...]closed.Model{closed.Rigid, closed.Inline, closed.Inbox(0), closed.Inbox(1), closed.Inbox(2)}[rng.IntN(5)]
+	return [...]closed.Model{closed.SingleThreaded, closed.AnswersInline, closed.NotificationQueue(0), closed.NotificationQueue(1), closed.NotificationQueue(2)}[rng.IntN(5)]
 }

@@ -173,7 +173,7 @@ type Boundary struct {
 func (b Boundary) String() string {
 	switch {
 	case b.Always:
-		return "no transport capacity hides it"
+		return "no buffer of the transport hides it"
 	case b == Boundary{}:
 		return "not searched"
 	}
@@ -187,9 +187,9 @@ func boundaryText(dir transport.Direction, at, from closed.Room) string {
 	case from < 0:
 		return fmt.Sprintf("it fails even with unbounded room %s", way)
 	case from == at+1:
-		return fmt.Sprintf("it fails with room for %s %s, not for %v", phrase.Plural(int(at), "frame"), way, from)
+		return fmt.Sprintf("it fails with room for %s %s, not for %v", phrase.Plural(int(at), "message"), way, from)
 	}
-	return fmt.Sprintf("it fails with room for %v and for %s %s, not for %v", at, phrase.Plural(int(from-1), "frame"), way, from)
+	return fmt.Sprintf("it fails with room for %v and for %s %s, not for %v", at, phrase.Plural(int(from-1), "message"), way, from)
 }
 
 // FindBoundary searches upward from a capacity at which a bug shows: by doubling,

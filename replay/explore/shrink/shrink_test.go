@@ -105,7 +105,7 @@ func whole(events []store.Event) string {
 
 func TestSession(t *testing.T) {
 	events := study(30, 1, 0)
-	try := Closed(closed.Inbox(1), closed.Free)
+	try := Closed(closed.NotificationQueue(1), closed.Independent)
 	r := Session(events, try, Options{})
 	if again := Session(events, try, Options{}); !reflect.DeepEqual(r, again) {
 		t.Error("the same session gives another result")
@@ -127,7 +127,7 @@ func TestSession(t *testing.T) {
 
 func TestSessionThatPasses(t *testing.T) {
 	events := study(3, 1, 0)
-	r := Session(events, Closed(closed.Inbox(5), closed.Free), Options{})
+	r := Session(events, Closed(closed.NotificationQueue(5), closed.Independent), Options{})
 	if r.Fingerprint != "" || r.Tries != 1 || r.To != r.From || !reflect.DeepEqual(r.Events, events) {
 		t.Errorf("%+v", r)
 	}
@@ -148,20 +148,20 @@ func TestNoSlip(t *testing.T) {
 	}
 	r := Session(events, try, Options{fragment: true})
 	if r.Fingerprint != "rare" || r.To != 3 || try(r.Candidate).Fingerprint != "rare" {
-		t.Errorf("%s: %d frames\n%s", r.Fingerprint, r.To, lines(r.Events))
+		t.Errorf("%s: %d messages\n%s", r.Fingerprint, r.To, lines(r.Events))
 	}
 }
 
 func TestBudget(t *testing.T) {
-	r := Session(study(30, 1, 0), without(Closed(closed.Inbox(1), closed.Free)), Options{Budget: 5})
+	r := Session(study(30, 1, 0), without(Closed(closed.NotificationQueue(1), closed.Independent)), Options{Budget: 5})
 	if !r.Spent || r.To >= r.From || r.Tries > 5+3 {
-		t.Errorf("spent %v, %d → %d frames, %d tries", r.Spent, r.From, r.To, r.Tries)
+		t.Errorf("spent %v, %d → %d messages, %d tries", r.Spent, r.From, r.To, r.Tries)
 	}
 }
 
 func TestBoundaryText(t *testing.T) {
 	b := Boundary{At: closed.Capacity{C2S: 1, S2C: 1}, C2S: closed.Unbounded, S2C: 2}
-	if want := "it fails even with unbounded room from client to server; it fails with room for 1 frame from server to client, not for 2"; b.String() != want {
+	if want := "it fails even with unbounded room from client to server; it fails with room for 1 message from server to client, not for 2"; b.String() != want {
 		t.Errorf("%s, want %s", b, want)
 	}
 }
@@ -174,19 +174,19 @@ func TestBoundary(t *testing.T) {
 	for i := range 4 {
 		head = append(head, fmt.Sprintf(`> {"jsonrpc":"2.0","id":%d,"result":{}}`, i), fmt.Sprintf(`< {"jsonrpc":"2.0","id":%d,"result":{"tools":[]}}`, i))
 	}
-	try := Closed(closed.Rigid, closed.Rigid)
+	try := Closed(closed.SingleThreaded, closed.SingleThreaded)
 	c := closed.Capacity{C2S: 2, S2C: 3}
 	for _, test := range []struct {
 		opt  Options
 		to   int
 		want string
 	}{
-		{Options{Capacity: c}, 4, "it fails with room for 0 frames from client to server, not for 1; it fails with room for 0 frames from server to client, not for 1"},
-		{Options{Capacity: c, keepCapacity: true}, 14, "it fails with room for 2 frames from client to server, not for 3; it fails with room for 3 frames from server to client, not for 4"},
+		{Options{Capacity: c}, 4, "it fails with room for 0 messages from client to server, not for 1; it fails with room for 0 messages from server to client, not for 1"},
+		{Options{Capacity: c, keepCapacity: true}, 14, "it fails with room for 2 messages from client to server, not for 3; it fails with room for 3 messages from server to client, not for 4"},
 	} {
 		r := Session(script(head...), try, test.opt)
 		if r.To != test.to || r.Boundary.String() != test.want {
-			t.Errorf("%d frames, boundary %v, want %d, %s\n%s", r.To, r.Boundary, test.to, test.want, lines(r.Events))
+			t.Errorf("%d messages, boundary %v, want %d, %s\n%s", r.To, r.Boundary, test.to, test.want, lines(r.Events))
 		}
 	}
 }

@@ -62,15 +62,15 @@ func TestStudy(t *testing.T) {
 		events := study(c.calls, c.queue, c.from)
 		for fragment, want := range map[bool]int{true: c.to, false: c.whole} {
 			for guess := range 2 {
-				try := Closed(closed.Inbox(c.queue), closed.Free)
+				try := Closed(closed.NotificationQueue(c.queue), closed.Independent)
 				if guess == 0 {
 					try = without(try)
 				}
 				r := Session(events, try, Options{fragment: fragment, Capacity: closed.Capacity{C2S: 9, S2C: 9}})
 				if r.From != c.from || r.To != want || r.Tries >= 100 || r.Spent || !r.Boundary.Always || r.Capacity != (closed.Capacity{}) {
-					t.Errorf("%d → %d frames (want %d) in %d tries, %v, capacity %v\n%s", r.From, r.To, want, r.Tries, r.Boundary, r.Capacity, lines(r.Events))
+					t.Errorf("%d → %d messages (want %d) in %d tries, %v, buffer %v\n%s", r.From, r.To, want, r.Tries, r.Boundary, r.Capacity, lines(r.Events))
 				}
-				t.Logf("%d → %d frames, %d tries", r.From, r.To, r.Tries)
+				t.Logf("%d → %d messages, %d tries", r.From, r.To, r.Tries)
 			}
 		}
 	}
@@ -87,7 +87,7 @@ func BenchmarkStudy(b *testing.B) {
 			events := study(c.calls, c.queue, c.from)
 			tries := 0
 			for b.Loop() {
-				tries = Session(events, Closed(closed.Inbox(c.queue), closed.Free), Options{fragment: true}).Tries
+				tries = Session(events, Closed(closed.NotificationQueue(c.queue), closed.Independent), Options{fragment: true}).Tries
 			}
 			b.ReportMetric(float64(tries), "tries")
 		})

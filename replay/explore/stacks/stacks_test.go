@@ -141,7 +141,7 @@ func TestHandler(t *testing.T) {
 		"blocked in the library":    {"[select]:\n" + library + own + library, "hang.go:16", "sdk.(*Session).notify"},
 		"the library alone":         {"[select]:\n" + library + library, "", ""},
 		"no library called it":      {"[chan send]:\n" + own, "", ""},
-		"it waits for a frame":      {"[select]:\n" + read + own + library, "", ""},
+		"it waits for a message":    {"[select]:\n" + read + own + library, "", ""},
 		"it runs":                   {"[running]:\n" + own + library, "", ""},
 		"this project called it":    {"[chan send]:\n" + own + fixture, "", ""},
 		"a library that started it": {"[chan send]:\n" + own + "created by example.org/sdk.run in goroutine 1\n\t/root/go/pkg/mod/example.org/sdk@v1.8.0/run.go:1 +0x1\n", "", ""},

@@ -216,7 +216,7 @@ func everyCall(id, other store.SessionID) map[string][]map[string]any {
 		"diff_sessions": {{"a": id, "b": other}},
 		"state_at":      {{"session": id}, {"session": id, "at": 3}, {"session": id, "at": "50%"}},
 		"search":        {{"text": "result"}, {"filter": "tool:forecast"}, {"filter": "status:error|pending", "limit": 100}},
-		"explain_hang":  {{"session": id}, {"session": id, "client_model": "inbox:0", "server_model": "rigid", "capacity": "1"}},
+		"explain_hang":  {{"session": id}, {"session": id, "client_model": "notification-queue=0", "server_model": "single-threaded", "buffer": "1"}},
 	}
 }
 
@@ -351,7 +351,7 @@ func TestBadArguments(t *testing.T) {
 		{"list_sessions", map[string]any{"limit": json.RawMessage("0.0")}, "limit is 0.0; want a whole number from 1 to 100"},
 		{"list_sessions", map[string]any{"limit": 1e30}, "want a whole number from 1 to 100"},
 		{"list_sessions", map[string]any{"limit": "ten"}, `limit is "ten"; want a whole number`},
-		{"list_sessions", map[string]any{"state": "asleep"}, "want one of live, stuck, closed, crashed"},
+		{"list_sessions", map[string]any{"state": "asleep"}, "want one of live, stuck, closed, cut short"},
 		{"list_sessions", map[string]any{"since": "yesterday"}, "want a duration such as 12h, 7d or 2w"},
 		{"list_sessions", map[string]any{"before": "x"}, "no whole id"},
 		{"get_session", map[string]any{"filter": "colour:red"}, "no field"},
@@ -363,9 +363,9 @@ func TestBadArguments(t *testing.T) {
 		{"diff_sessions", map[string]any{"a": id}, "the argument b is missing"},
 		{"state_at", map[string]any{"at": "-3"}, "want the number of an event"},
 		{"search", nil, "Give the argument text or filter"},
-		{"explain_hang", map[string]any{"client_model": "psychic"}, "want free, rigid, inline"},
+		{"explain_hang", map[string]any{"client_model": "psychic"}, "want one of independent, single-threaded"},
 		{"explain_hang", map[string]any{"server_model": "python-sdk@99"}, "python-sdk"},
-		{"explain_hang", map[string]any{"capacity": "-1"}, "capacity"},
+		{"explain_hang", map[string]any{"buffer": "-1"}, "buffer"},
 	} {
 		if s := ask(t, client, row.tool, row.args); !s.isError || !strings.Contains(s.text, row.want) || s.size > 1200 {
 			t.Errorf("%s %.80v: error %v, %d bytes: %.300s; want %q", row.tool, fmt.Sprint(row.args), s.isError, s.size, s.text, row.want)
@@ -399,7 +399,7 @@ func TestSelected(t *testing.T) {
 	}
 	ago := func(hours time.Duration) time.Time { return time.Now().Add(-hours * time.Hour) }
 	add("old", store.Header{Transport: "stdio", Start: ago(100), Label: "nightly", Command: []string{"node", "files.js"}}, frame, closed)
-	add("crashed", store.Header{Transport: "http", Start: ago(50), URL: "http://files.test/mcp"}, frame)
+	add("cut short", store.Header{Transport: "http", Start: ago(50), URL: "http://files.test/mcp"}, frame)
 	names[l.addHung(t)] = "hung"
 	names[l.addLive(t, store.Header{Start: ago(0)}, greeting, greeted)] = "live"
 	client := l.connect(t)
@@ -407,14 +407,14 @@ func TestSelected(t *testing.T) {
 		args map[string]any
 		want string
 	}{
-		{nil, "crashed hung live old"},
+		{nil, "cut short hung live old"},
 		{map[string]any{"state": "live"}, "hung live"},
 		{map[string]any{"state": "stuck"}, "hung"},
 		{map[string]any{"state": "closed"}, "old"},
-		{map[string]any{"state": "crashed"}, "crashed"},
-		{map[string]any{"since": "3d"}, "crashed hung live"},
-		{map[string]any{"since": "3d", "server": "files"}, "crashed"},
-		{map[string]any{"server": "FILES"}, "crashed old"},
+		{map[string]any{"state": "cut short"}, "cut short"},
+		{map[string]any{"since": "3d"}, "cut short hung live"},
+		{map[string]any{"since": "3d", "server": "files"}, "cut short"},
+		{map[string]any{"server": "FILES"}, "cut short old"},
 		{map[string]any{"server": "weather"}, "hung live"}, // as one names itself
 		{map[string]any{"label": "nightly"}, "old"},
 		{map[string]any{"label": "night"}, ""},
@@ -579,7 +579,7 @@ func TestHostile(t *testing.T) {
 	ask(t, client, "state_at", map[string]any{"session": huge})
 	big := ask(t, client, "get_event", map[string]any{"session": huge, "seq": 6})
 	if !strings.Contains(strings.Join(big.more, " "), "go on with offset 16384") || len(big.links) != 1 || big.links[0] != resourceURI(huge)+"?from=6" {
-		t.Errorf("a frame of 20 MB: %v, %v", big.more, big.links)
+		t.Errorf("a message of 20 MB: %v, %v", big.more, big.links)
 	}
 	if rest := ask(t, client, "get_event", map[string]any{"session": huge, "seq": 6, "offset": 20 << 20}); len(rest.links) != 0 || !strings.Contains(rest.data, `"part":"aaa`) {
 		t.Errorf("its end: %v, %.200s", rest.more, rest.data)
@@ -697,7 +697,7 @@ func TestOwnSession(t *testing.T) {
 		for _, tool := range tools() {
 			for _, args := range everyCall(id, others[0])[tool.name] {
 				if args["session"] != nil || args["a"] != nil {
-					if s := ask(t, client, tool.name, args); !s.isError || !strings.Contains(s.text, "no session has the id") {
+					if s := ask(t, client, tool.name, args); !s.isError || !strings.Contains(s.text, "has the id") {
 						t.Errorf("%s %v: %s", tool.name, args, s.text)
 					}
 				}

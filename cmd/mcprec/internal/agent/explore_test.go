@@ -60,7 +60,7 @@ func TestExplored(t *testing.T) {
 		call("why_stuck", nil, string(hung))
 		call("list_sessions", nil, string(fixture))
 		call("get_event", map[string]any{"session": fixture, "seq": 5}, "count-1")
-		call("explain_hang", map[string]any{"session": fixture, "client_model": "inbox:0"}, "HANG (proved)")
+		call("explain_hang", map[string]any{"session": fixture, "client_model": "notification-queue=0"}, "HANG (proved)")
 		op("resource", func(ctx context.Context) error {
 			_, err := client.ReadResource(ctx, &sdk.ReadResourceParams{URI: resourceURI(fixture)})
 			return err

@@ -94,10 +94,10 @@ const mostReplayed = 256 << 20
 // explainHang plays a session in a closed replay.
 func explainHang(ctx context.Context, r *recordings, args arguments) (a answer, err error) {
 	setup := closed.Setup{}
-	if text := args.text("capacity"); text != "" {
+	if text := args.text("buffer"); text != "" {
 		setup.Capacity, err = closed.ParseCapacity(text)
 		if err != nil {
-			return a, fmt.Errorf("the argument capacity: %w", err)
+			return a, fmt.Errorf("the argument buffer: %w", err)
 		}
 	}
 	for _, end := range []struct {
@@ -123,7 +123,7 @@ func explainHang(ctx context.Context, r *recordings, args arguments) (a answer, 
 		return a, err
 	}
 	if size > mostReplayed {
-		return a, fmt.Errorf("session %s has %d bytes of frames, more than the %d that a closed replay takes here; run mcprec replay %s", s.ID, size, mostReplayed, s.ID)
+		return a, fmt.Errorf("session %s has %d bytes of messages, more than the %d that a closed replay takes here; run mcprec replay %s", s.ID, size, mostReplayed, s.ID)
 	}
 	recording, fold, err := report.LoadReplay(ctx, s)
 	if err != nil {

@@ -68,7 +68,7 @@ func TestAnswersEndWithContext(t *testing.T) {
 	questions := map[string]string{
 		"get_session": `{"session":%q,"limit":100}`, "get_event": `{"session":%q,"seq":7000}`, "diff_sessions": `{"a":%q,"b":"` + string(second) + `"}`,
 		"state_at": `{"session":%q,"at":"90%%"}`, "search": `{"text":"nowhere"}`, "list_sessions": `{"state":"stuck"}`,
-		"explain_hang": `{"session":%q,"client_model":"rigid","server_model":"rigid"}`,
+		"explain_hang": `{"session":%q,"client_model":"single-threaded","server_model":"single-threaded"}`,
 	}
 	for _, tool := range tools() {
 		question, isListed := questions[tool.name]

@@ -149,7 +149,7 @@ func (r *recordings) find(ctx context.Context, id string) (*session.Session, err
 		return nil, errors.New("no session is recorded yet; one is made with mcprec record -- COMMAND in front of a server's command")
 	}
 	if len(own) > 0 {
-		return nil, fmt.Errorf("no session has the id %s that may be told of; %s", id, leftOut(own))
+		return nil, fmt.Errorf("no session that may be shown has the id %s; %s", id, leftOut(own))
 	}
 	return nil, fmt.Errorf("no session has the id %s; list_sessions shows the ids", id)
 }

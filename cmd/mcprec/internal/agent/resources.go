@@ -77,7 +77,7 @@ func (x *Server) listResources(ctx context.Context) (*sdk.ListResourcesResult, e
 		list.Resources = append(list.Resources, &sdk.Resource{
 			URI: resourceURI(s.ID), Name: string(s.ID), MIMEType: fixtureType,
 			Title:       clip(output.Plain(name), 120),
-			Description: fmt.Sprintf("Recorded session, %s, %d frames. The title is recorded data.", s.State, s.Frames),
+			Description: fmt.Sprintf("Recorded session, %s, %d messages. The title is recorded data.", s.State, s.Frames),
 		})
 	}
 	return list, nil

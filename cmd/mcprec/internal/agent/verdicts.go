@@ -75,7 +75,7 @@ func checkSession(ctx context.Context, r *recordings, args arguments) (a answer,
 	case end < total:
 		a.add("%s more are not kept here; mcprec check %s tells them", phrase.Plural(total-end, "finding"), s.ID)
 	}
-	fmt.Fprintf(&text, "  %s, %s in %v\n", output.PlainName(cmp.Or(sum.Revision, "no revision")), phrase.Plural(sum.Frames, "frame"), output.Rounded(sum.Took))
+	fmt.Fprintf(&text, "  %s, %s in %v\n", output.PlainName(cmp.Or(sum.Revision, "no revision")), phrase.Plural(sum.Frames, "message"), output.Rounded(sum.Took))
 	if more := len(sum.Tallies) - mostTallies; more > 0 { // the worst ones stay
 		sum.Tallies = slices.Clone(sum.Tallies)
 		slices.SortStableFunc(sum.Tallies, func(a, b check.Tally) int {

@@ -43,6 +43,6 @@ func (r *recording) tidy(patience time.Duration) {
 	}
 	text := gone.Text()
 	if text != "" && (first || r.Verbose) {
-		r.say("%s, as the budget of the store asks; mcprec help storage", text)
+		r.say("%s, as the limit of the store asks; mcprec help storage", text)
 	}
 }

@@ -284,7 +284,7 @@ func (r *recording) finishUnderSignals(rec *recorder.Recorder, signals <-chan os
 // report prints the faults of a recorded session, or a summary with -v, and writes the fixture.
 // The result is true if everything was recorded and written.
 func (r *recording) report(ctx context.Context, sum recorder.Summary) (whole bool) {
-	amount := phrase.Plural(sum.Frames, "frame") + ", " + phrase.Plural(sum.Bytes, "byte")
+	amount := phrase.Plural(sum.Frames, "message") + ", " + phrase.Plural(sum.Bytes, "byte")
 	switch {
 	case r.db == nil:
 		r.say("%s %s not recorded", phrase.Plural(sum.Lost, "event"), phrase.Agree(sum.Lost, "was", "were"))
@@ -297,7 +297,7 @@ func (r *recording) report(ctx context.Context, sum recorder.Summary) (whole boo
 	case sum.Err != nil:
 		r.say("session %s: %v", sum.ID, sum.Err)
 	case sum.Cut > 0:
-		r.say("session %s: cut to --max-frame in the recording: %s", sum.ID, phrase.Plural(sum.Cut, "frame"))
+		r.say("session %s: cut to --max-message in the recording: %s", sum.ID, phrase.Plural(sum.Cut, "message"))
 	case sum.Trouble != nil:
 		r.say("session %s: all is recorded: %s", sum.ID, amount)
 	case r.Verbose:

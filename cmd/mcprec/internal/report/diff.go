@@ -143,7 +143,7 @@ func (r *Comparison) whyNothing() string {
 }
 
 func sideText(s diff.Side) string {
-	text := fmt.Sprintf("%s, %s in %v", phrase.Plural(s.Frames, "frame"), phrase.Plural(s.Calls, "call"), output.Rounded(time.Duration(s.Took)))
+	text := fmt.Sprintf("%s, %s in %v", phrase.Plural(s.Frames, "message"), phrase.Plural(s.Calls, "call"), output.Rounded(time.Duration(s.Took)))
 	if s.Transport != "" {
 		text += ", " + output.Plain(s.Transport)
 	}

@@ -19,7 +19,7 @@ type ListedSession struct {
 	Start     time.Time         `json:"start"`
 	Command   []string          `json:"command"`
 	Transport string            `json:"transport"`
-	Frames    uint64            `json:"frames"`
+	Frames    uint64            `json:"messages"`
 	Bytes     uint64            `json:"bytes"`
 	Lost      uint64            `json:"lost"`
 	Doubtful  uint64            `json:"doubtful,omitempty"`

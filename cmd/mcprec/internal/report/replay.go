@@ -109,7 +109,7 @@ type Judged struct {
 func (j Judged) Text() string {
 	text := j.RecordedHang.Line() + j.Verdict.Text()
 	if j.Verdict.Verdict == closed.Hang {
-		text += j.SeeIt(j.Models, "--capacity", j.Capacity.String())
+		text += j.SeeIt(j.Models, "--buffer", j.Capacity.String())
 	}
 	return text
 }

@@ -111,7 +111,7 @@ func (b Budget) Enforce(ctx context.Context, db Store, now time.Time, patience t
 		return fault
 	})
 	if err != nil {
-		err = fmt.Errorf("keep the budget of the store: %w", err)
+		err = fmt.Errorf("keep the limit of the store: %w", err)
 	}
 	return t.gone, first, err
 }

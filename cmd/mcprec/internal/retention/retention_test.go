@@ -231,7 +231,7 @@ func TestMonth(t *testing.T) {
 	if err != nil || memory.Budget != budget || memory.Last.Day == "" || memory.Kept == 0 {
 		t.Errorf("remembered: %+v, %v", memory, err)
 	}
-	storetest.Tell(t, "months of short sessions", count, "the files stay within the budget, the newest sessions and the kept one are there")
+	storetest.Tell(t, "months of short sessions", count, "the files stay within the limit, the newest sessions and the kept one are there")
 	t.Logf("%d sessions are left, deleted: %+v, the files took at most %d bytes", len(sessions), gone, peak)
 }
 
@@ -398,7 +398,7 @@ func (f failing) Compact(ctx context.Context, least float64, report func(store.C
 // TestEnforceFails: what fails is told, and nothing is deleted while a part of the store, or what is kept,
 // cannot be read. What was deleted before is remembered.
 func TestEnforceFails(t *testing.T) {
-	for operation, deleted := range map[string]int{"": 3, "space": 0, "fold": 0, "usage": 0, "sessions": 0, "delete": 0, "compact": 3, "kept": 0, "budget": 0} {
+	for operation, deleted := range map[string]int{"": 3, "space": 0, "fold": 0, "usage": 0, "sessions": 0, "delete": 0, "compact": 3, "kept": 0, "limit": 0} {
 		db, err := boltstore.Open(t.TempDir(), boltstore.Options{Sync: boltstore.SyncNone})
 		if err != nil {
 			t.Fatal(err)
@@ -411,21 +411,21 @@ func TestEnforceFails(t *testing.T) {
 		switch operation {
 		case "kept": // the folder is a file
 			err = os.WriteFile(filepath.Join(dir, "keep"), nil, 0o600)
-		case "budget": // the file is a folder
+		case "limit": // the file is a folder
 			err = os.Mkdir(filepath.Join(dir, memoryName), 0o700)
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
 		gone, first, err := Budget{Size: 1}.Enforce(t.Context(), failing{db, operation}, noon.Add(time.Hour), 0)
-		isTold := err != nil && strings.HasPrefix(err.Error(), "keep the budget of the store: ")
-		if isTold != (operation != "") || errors.Is(err, errDisk) != (operation != "" && operation != "kept" && operation != "budget") {
+		isTold := err != nil && strings.HasPrefix(err.Error(), "keep the limit of the store: ")
+		if isTold != (operation != "") || errors.Is(err, errDisk) != (operation != "" && operation != "kept" && operation != "limit") {
 			t.Errorf("%s: %v", operation, err)
 		}
-		if gone.BySize != deleted || !first && operation != "budget" {
+		if gone.BySize != deleted || !first && operation != "limit" {
 			t.Errorf("%s: %+v deleted, first %v", operation, gone, first)
 		}
-		if memory, err := Recall(dir); operation != "budget" && (err != nil || memory.Last.BySize != deleted || memory.Size != 1) {
+		if memory, err := Recall(dir); operation != "limit" && (err != nil || memory.Last.BySize != deleted || memory.Size != 1) {
 			t.Errorf("%s: remembered %+v, %v", operation, memory, err)
 		}
 		left := 0

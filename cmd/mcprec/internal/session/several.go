@@ -127,7 +127,7 @@ func listed(arg string, all []*Session) error {
 				frames++
 			}
 		}
-		line := fmt.Sprintf("\n  %s  %s  %s  %s", s.Name, header.Start.Format(time.DateTime), phrase.Plural(frames, "frame"), output.Plain(header.Label+header.URL))
+		line := fmt.Sprintf("\n  %s  %s  %s  %s", s.Name, header.Start.Format(time.DateTime), phrase.Plural(frames, "message"), output.Plain(header.Label+header.URL))
 		list.WriteString(strings.TrimRight(line, " "))
 	}
 	if arg == "-" {

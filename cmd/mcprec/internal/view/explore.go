@@ -23,9 +23,9 @@ type explorer struct{ busy sync.Mutex }
 type exploration struct {
 	Client    string `json:"client"`
 	Server    string `json:"server"`
-	Level     string `json:"level"`
-	Capacity  string `json:"capacity"`
-	Schedules int    `json:"schedules"`
+	Level     string `json:"vary"`
+	Capacity  string `json:"buffer"`
+	Schedules int    `json:"orders"`
 	Token     string `json:"token"`
 }
 
@@ -68,14 +68,14 @@ func (e exploration) plan(ctx context.Context, i *index) (plan explore.Plan, err
 		plan.Token = e.Token
 	case e.Schedules > 0:
 		plan.Schedules = min(e.Schedules, mostSchedules)
-	case plan.Level == explore.L0:
+	case plan.Level == explore.DeliveryOrder:
 		plan.Schedules = len(plan.Capacities) // every order ends in the same way
 	default:
 		plan.Schedules = usualSchedules
 	}
 	plan.Workers = runtime.GOMAXPROCS(0)
-	if plan.Level == explore.L1 && (setup.Client == closed.Rigid || setup.Server == closed.Rigid) {
-		return plan, fmt.Errorf("a rigid end has one order only, and nothing to choose at level L1")
+	if plan.Level == explore.SendingOrder && (setup.Client == closed.SingleThreaded || setup.Server == closed.SingleThreaded) {
+		return plan, fmt.Errorf("a single-threaded side has one order only, and nothing to choose in what it sends")
 	}
 	return plan, nil
 }
@@ -125,10 +125,10 @@ func (x *explorer) explore(w http.ResponseWriter, r *http.Request, i *index) err
 // schedule is a schedule with its frames by their names, such as c2s.1.
 type schedule struct {
 	*explore.Schedule
-	Frames map[string]picture.Frame `json:"frames"`
+	Frames map[string]picture.Frame `json:"messages"`
 }
 
-// drawSchedule names the frames of a schedule: at level L0, where each end sends in its recorded
+// drawSchedule names the frames of a schedule: at level DeliveryOrder, where each end sends in its recorded
 // order, as the rows of the session do, else by the names of the steps.
 func drawSchedule(ctx context.Context, i *index, of *explore.Schedule, level explore.Level) (*schedule, error) {
 	if of == nil {
@@ -145,7 +145,7 @@ func drawSchedule(ctx context.Context, i *index, of *explore.Schedule, level exp
 		drawn.Frames[key] = picture.Frame{Label: frame.Label, Kind: frame.Kind, Dir: frame.Dir}
 		last[step.Dir] = max(last[step.Dir], step.N)
 	}
-	if level != explore.L0 {
+	if level != explore.DeliveryOrder {
 		return drawn, nil
 	}
 	var seqs []uint64

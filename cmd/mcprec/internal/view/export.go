@@ -53,7 +53,7 @@ type data struct {
 	Why      any            `json:"why"`
 	Options  options        `json:"options"`
 	States   []stateChange  `json:"states"`
-	Frames   map[uint64]any `json:"frames"`
+	Frames   map[uint64]any `json:"messages"`
 	Runs     *replaysInFile `json:"runs"`
 	Compare  any            `json:"compare"`
 }

@@ -61,7 +61,7 @@ func TestExport(t *testing.T) {
 			t.Errorf("%s: no policy", path)
 		}
 		if len(d.Frames) == 0 || len(d.States) == 0 || len(d.Runs.List) == 0 || len(d.Runs.Frames) == 0 {
-			t.Errorf("%s: %d frames, %d states, %d runs, %d frames of runs", path,
+			t.Errorf("%s: %d messages, %d states, %d runs, %d messages of runs", path,
 				len(d.Frames), len(d.States), len(d.Runs.List), len(d.Runs.Frames))
 		}
 	}
@@ -158,7 +158,7 @@ func TestHostile(t *testing.T) {
 	x := serve(t, Options{Sessions: []*session.Session{openFixture(t, "testdata/hostile.jsonl")}})
 	<-x.sessions.named[0].ended
 	for _, path := range []string{"session", "rows", "overview", "state?at=6", "findings", "why",
-		"frame?seq=4", "run?client=inbox:0", "diagram?to=99&format=text", "diagram?to=99&format=mermaid"} {
+		"frame?seq=4", "run?client=notification-queue=0", "diagram?to=99&format=text", "diagram?to=99&format=mermaid"} {
 		status, body := ask(t, x, path)
 		if status != 200 || strings.ContainsAny(string(body), "<>\u2028\u001b") || strings.Contains(string(body), "\u202e") {
 			t.Errorf("%s: %d %q", path, status, body)

@@ -108,7 +108,7 @@ var shapes = map[string]func(x *lines, n int){
 	"open requests and lost answers": func(x *lines, n int) {
 		for i := range n {
 			x.call(i)
-			x.add(`"kind":"lost","data":{"frames":1,"reason":"full","streams":["s2c"]}`)
+			x.add(`"kind":"lost","data":{"messages":1,"reason":"full","streams":["s2c"]}`)
 		}
 	},
 	"open streams": func(x *lines, n int) {

@@ -27,7 +27,7 @@ type replaysInFile struct {
 	Names  []string          `json:"names"` // members of a run, or of its verdict, as in verdict.waits
 	Values []json.RawMessage `json:"values"`
 	// Frames are those of all runs.
-	Frames map[string]picture.Frame `json:"frames"`
+	Frames map[string]picture.Frame `json:"messages"`
 
 	values, runs map[string]int // by the text: a place in Values, or in List
 	rows         []picture.Row  // of the session
@@ -136,7 +136,7 @@ func (x *replaysInFile) add(run picture.Run) (place int, err error) {
 	for name, value := range verdict {
 		members["verdict."+name] = value
 	}
-	for _, name := range []string{"frames", "verdict", "verdict.models", "verdict.capacity", "verdict.sequence"} {
+	for _, name := range []string{"frames", "verdict", "verdict.models", "verdict.buffer", "verdict.sequence"} {
 		delete(members, name)
 	}
 	for _, name := range slices.Sorted(maps.Keys(members)) {

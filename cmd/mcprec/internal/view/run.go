@@ -26,7 +26,7 @@ type option struct {
 // options are the models and the capacities of a replay, and the words of its verdict.
 type options struct {
 	Models     []option      `json:"models"`
-	Capacities []string      `json:"capacities"`
+	Capacities []string      `json:"buffers"`
 	Words      []closed.Term `json:"words"`
 }
 
@@ -37,13 +37,13 @@ func listOptions() options {
 		Words:      slices.Concat(closed.CategoryTerms(), closed.VerdictTerms()),
 	}
 	for _, m := range closed.ModelTerms() {
-		kind, sized := strings.CutSuffix(m.Word, ":Q")
+		kind, sized := strings.CutSuffix(m.Word, "=Q")
 		if !sized {
 			o.Models = append(o.Models, option{Value: m.Word, Text: m.Word, Why: m.Means})
 			continue
 		}
 		for _, size := range []string{"0", "1", "2"} {
-			name := kind + ":" + size
+			name := kind + "=" + size
 			why := strings.Replace(m.Means, "queue of Q", "queue of "+size, 1)
 			o.Models = append(o.Models, option{Value: name, Text: name, Why: why})
 		}
@@ -125,7 +125,7 @@ func parseSetup(client, server, capacity string) (setup closed.Setup, err error)
 // run answers with a closed replay under the models and the capacity of the request.
 func (x *replays) run(i *index, r *http.Request) (any, error) {
 	query := r.URL.Query()
-	setup, err := parseSetup(query.Get("client"), query.Get("server"), query.Get("capacity"))
+	setup, err := parseSetup(query.Get("client"), query.Get("server"), query.Get("buffer"))
 	if err != nil {
 		return nil, err
 	}

@@ -86,7 +86,7 @@ func TestAnswers(t *testing.T) {
 		"session", "session?s=1", "session?id=01a1fee3", "rows", "rows?from=5&n=2", "rows?from=13", "rows?n=many", "overview?n=4",
 		"state?at=6", "state?at=99", "frame?seq=5", "frame?seq=5&from=140", "frame?seq=99", "findings", "why",
 		"find?filter=tool:count", "find?filter=no:such",
-		"diagram?from=5&to=8&format=text", "diagram?from=5&to=8&format=mermaid&filter=kind:request|response", "diagram?format=no-such", "run?client=inbox:0", "run?client=no-such", "diff", "sessions", "no-such",
+		"diagram?from=5&to=8&format=text", "diagram?from=5&to=8&format=mermaid&filter=kind:request|response", "diagram?format=no-such", "run?client=notification-queue=0", "run?client=no-such", "diff", "sessions", "no-such",
 	} {
 		status, body := ask(t, x, path)
 		if strings.HasPrefix(path, "find?filter=tool") {
@@ -147,7 +147,7 @@ func TestGuard(t *testing.T) {
 		{"the file of --open", "GET", "/ROOM/?key=KEY", linked("cross-site", "navigate", "document"), false, 200},
 		{"the file of --open, a second time", "GET", "/ROOM/?key=KEY", linked("cross-site", "navigate", "document"), true, 403},
 		{"a link to the page on another site", "GET", "/ROOM/", linked("cross-site", "navigate", "document"), true, 403},
-		{"a frame with the key on another site", "GET", "/ROOM/?key=KEY", linked("cross-site", "navigate", "iframe"), false, 403},
+		{"a message with the key on another site", "GET", "/ROOM/?key=KEY", linked("cross-site", "navigate", "iframe"), false, 403},
 		{"an image with the key on another port", "GET", "/ROOM/?key=KEY", linked("same-site", "no-cors", "image"), false, 403},
 		{"a POST of the page", "POST", "/ROOM/api/explore", map[string]string{"Origin": "http://" + host, "Cookie": cookie}, true, 418},
 		{"a POST without origin", "POST", "/ROOM/api/explore", map[string]string{"Cookie": cookie}, true, 403},
@@ -402,19 +402,19 @@ func TestExplore(t *testing.T) {
 		return w
 	}
 	for _, bad := range []string{
-		"", "[]", `{"client":"no-such"}`, `{"level":"L7"}`, `{"unknown":1}`, `{"level":"L1","client":"rigid"}`, `{"token":"x"}`,
+		"", "[]", `{"client":"no-such"}`, `{"vary":"L7"}`, `{"unknown":1}`, `{"vary":"sending","client":"single-threaded"}`, `{"token":"x"}`,
 	} {
 		if w := post(bad); !strings.Contains(w.Body.String(), `"error":`) {
 			t.Errorf("%s: %d %s", bad, w.Code, w.Body)
 		}
 	}
-	w := post(`{"client":"inbox:1"}`)
+	w := post(`{"client":"notification-queue=1"}`)
 	_, text, ok := strings.Cut(w.Body.String(), "event: report\nid: 0\ndata: ")
 	var report struct {
 		Report           struct{ Verdict string }
 		Failing, Passing struct {
-			Steps  []json.RawMessage
-			Frames map[string]struct {
+			Steps    []json.RawMessage
+			Messages map[string]struct {
 				Seq   uint64
 				Label string
 			}
@@ -425,7 +425,7 @@ func TestExplore(t *testing.T) {
 		t.Fatalf("%v in %s", err, w.Body)
 	}
 	if report.Report.Verdict != "hang" || len(report.Failing.Steps) == 0 ||
-		report.Failing.Frames["c2s.3"].Label != `tools/call "count" (id 2)` {
+		report.Failing.Messages["c2s.3"].Label != `tools/call "count" (id 2)` {
 		t.Errorf("%+v", report)
 	}
 }

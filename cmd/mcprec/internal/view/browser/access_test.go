@@ -48,9 +48,9 @@ type place struct{ name, args, focus, want string }
 var places = []place{
 	{"sequence", "seed", "at=5", `one("#payload").dataset.seq && one("#state").dataset.seq && all("g.row").length > 4`},
 	{"findings", "gosdk-897", "at=12", `one("#findings") && one("#payload").dataset.seq && one("#state").dataset.seq`},
-	{"replay", "seed", "view=replay&client=inbox:0", `one("#replay .verdict.hang") && one("#ring")`},
+	{"replay", "seed", "view=replay&client=notification-queue=0", `one("#replay .verdict.hang") && one("#ring")`},
 	{"passing", "seed", "view=replay", `one("#replay .verdict.pass")`},
-	{"beside", "seed", "view=beside&client=inbox:0&client2=free", `all("#beside g.apart").length === 2`},
+	{"beside", "seed", "view=beside&client=notification-queue=0&client2=independent", `all("#beside g.apart").length === 2`},
 	{"compare", "memory-2025-03-26 memory-2025-06-18", "view=compare", `one("#compare tr.pick")`},
 	{"keys", "seed", "at=5", `one("dialog#keys").open`},
 	{"list", "", "", `one("#sessions tr.pick")`},
@@ -166,7 +166,7 @@ func TestPrint(t *testing.T) {
 	needBrowser(t)
 	p := newTab(t)
 	p.do(chromedp.EmulateViewport(1000, 400))
-	p.open(view(t, "--client", "inbox:0", fixture("memory-2025-06-18")).at("view=replay"))
+	p.open(view(t, "--client", "notification-queue=0", fixture("memory-2025-06-18")).at("view=replay"))
 	p.until(`one("#replay .verdict") && all("#replay g.step").length > 3`)
 	p.press("g")
 	p.until(`one("footer .at").textContent.startsWith("step 0 ")`)

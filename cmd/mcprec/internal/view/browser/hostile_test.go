@@ -23,7 +23,7 @@ func TestHostile(t *testing.T) {
 		page := view(t, hostile)
 		p.open(page.at("at=1"))
 		visitHostile(p)
-		for _, focus := range []string{"view=replay&client=inbox:0", "view=beside&client=inbox:0&client2=free"} {
+		for _, focus := range []string{"view=replay&client=notification-queue=0", "view=beside&client=notification-queue=0&client2=independent"} {
 			p.open(page.at(focus))
 			p.until(`one(".verdict")`)
 			harmless(p, focus)

@@ -20,7 +20,7 @@ type keyCase struct {
 var keyCases = []keyCase{
 	{"j", "j", "at=5", `one(".row.pick").dataset.seq === "6"`},
 	{"↓", kb.ArrowDown, "at=5", `one(".row.pick").dataset.seq === "6"`},
-	{"j", "j", "view=replay&client=inbox:0&step=2", `one("footer .at").textContent.startsWith("step 3 ")`},
+	{"j", "j", "view=replay&client=notification-queue=0&step=2", `one("footer .at").textContent.startsWith("step 3 ")`},
 	{"k", "k", "at=5", `one(".row.pick").dataset.seq === "4"`},
 	{"↑", kb.ArrowUp, "at=5", `one(".row.pick").dataset.seq === "4"`},
 	{"k", "k", "at=1", `one(".row.pick").dataset.seq === "1"`},
@@ -35,7 +35,7 @@ var keyCases = []keyCase{
 	{"a", "a", "at=7", `one(".row.pick").dataset.seq === "5"`},
 	{"[", "[", "at=7", `one(".row.pick").dataset.seq === "5"`},
 	{"h", "h", "at=5", `one("#replay .verdict").textContent`},
-	{"h", "h", "view=replay&client=inbox:0&step=2", `one("footer .at").textContent.startsWith("the hang, after ") && one("#ring.now")`},
+	{"h", "h", "view=replay&client=notification-queue=0&step=2", `one("footer .at").textContent.startsWith("the hang, after ") && one("#ring.now")`},
 	{"space", " ", "at=5", `one("footer button[aria-label=Pause]") || Number(one(".row.pick").dataset.seq) > 5`},
 	{"/", "/", "at=5", `document.activeElement === one("input#filter")`},
 	{"1", "1", "view=replay", `one("#sequence .row.pick")`},
@@ -44,7 +44,7 @@ var keyCases = []keyCase{
 	{"t", "t", "theme=light", `one("html[data-theme=dark]")`},
 	{"t", "t", "theme=dark", `one("html[data-theme=light]")`},
 	{"?", "?", "at=5", `one("dialog#keys").open`},
-	{"Esc", kb.Escape, "filter=kind:frame", `!location.hash.includes("filter=k") && one("input#filter").value === ""`},
+	{"Esc", kb.Escape, "filter=kind:message", `!location.hash.includes("filter=k") && one("input#filter").value === ""`},
 }
 
 // TestKeys: each key does what the table of keys says, and the table has no other.

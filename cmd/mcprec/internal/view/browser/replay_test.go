@@ -28,15 +28,15 @@ func (s setup) rooms() (c2s, s2c string) {
 }
 
 var setups = []setup{
-	{"free", "free", "0"},
-	{"inbox:0", "free", "0"},
-	{"inbox:0", "free", "unbounded"},
-	{"rigid", "rigid", "0"},
-	{"rigid", "rigid", "1"},
-	{"rigid", "rigid", "c2s=1,s2c=0"},
-	{"free", "inline", "0"},
-	{"inline", "inline", "10"},
-	{"inbox:1", "rigid", "1000"},
+	{"independent", "independent", "0"},
+	{"notification-queue=0", "independent", "0"},
+	{"notification-queue=0", "independent", "unbounded"},
+	{"single-threaded", "single-threaded", "0"},
+	{"single-threaded", "single-threaded", "1"},
+	{"single-threaded", "single-threaded", "c2s=1,s2c=0"},
+	{"independent", "answers-inline", "0"},
+	{"answers-inline", "answers-inline", "10"},
+	{"notification-queue=1", "single-threaded", "1000"},
 }
 
 // TestPickers: the verdict of the page is that of mcprec replay, and the ring has its cycle.
@@ -48,13 +48,13 @@ func TestPickers(t *testing.T) {
 			p := newTab(t)
 			p.open(view(t, fixture(name)).at("view=replay"))
 			for _, s := range setups {
-				args := []string{"replay", "--client", s.client, "--server", s.server, "--capacity", s.capacity, fixture(name)}
+				args := []string{"replay", "--client", s.client, "--server", s.server, "--buffer", s.capacity, fixture(name)}
 				want := report[verdict](t, append(args, "--format", "json")...)
 				p.choose("#replay select[name=client]", s.client)
 				p.choose("#replay select[name=server]", s.server)
 				c2s, s2c := s.rooms()
-				p.choose("#replay select[name=capacity]", c2s)
-				p.choose("#replay select[name=capacity-back]", s2c)
+				p.choose("#replay select[name=buffer]", c2s)
+				p.choose("#replay select[name=buffer-back]", s2c)
 				p.until(`new URLSearchParams(location.hash.slice(1)).get("client") === %s && !one("html").dataset.busy`, s.client)
 				if want.Verdict == "hung" { // the recorded session; under these models it passes
 					want.Verdict = "pass"
@@ -93,7 +93,7 @@ func firstWords(words string) string {
 func TestSteps(t *testing.T) {
 	t.Parallel()
 	p := newTab(t)
-	p.open(view(t, "--client", "inbox:0", fixture("seed")).at(""))
+	p.open(view(t, "--client", "notification-queue=0", fixture("seed")).at(""))
 	p.until(`one("#replay .verdict.hang")`)
 	p.press("g")
 	p.until(`one("footer .at").textContent.startsWith("step 0 ") && all("#replay g.now[data-seq]").length === 0`)
@@ -105,7 +105,7 @@ func TestSteps(t *testing.T) {
 	p.press("G")
 	p.until(`one("#ring.now")`)
 	if all := p.text("#replay .stage"); !strings.Contains(all, "no room") && !strings.Contains(all, "full") {
-		t.Errorf("the inner queue is not said to be full:\n%s", all)
+		t.Errorf("the notification queue is not said to be full:\n%s", all)
 	}
 	p.until(`one("#replay rect.blocked.now")`) // the server's writer stands
 }
@@ -115,25 +115,25 @@ func TestSteps(t *testing.T) {
 func TestWords(t *testing.T) {
 	t.Parallel()
 	p := newTab(t)
-	p.open(view(t, "--client", "inbox:0", fixture("seed")).at(""))
+	p.open(view(t, "--client", "notification-queue=0", fixture("seed")).at(""))
 	p.until(`one("#replay .verdict.hang") && one("#side dl")`)
 	side := p.text("#side")
 	models := strings.Join(strings.Fields(string(output(t, t.TempDir(), "help", "models"))), " ")
 	free := "its reader never waits for its writer"
-	if !strings.Contains(models, free) || !strings.Contains(side, "server free"+free) {
+	if !strings.Contains(models, free) || !strings.Contains(side, "server independent"+free) {
 		t.Errorf("the side does not say what free is: %q", side)
 	}
-	for _, word := range []string{"inbox:0", "swallowed", "proved", "s2c", "capacity", "inner queue"} {
+	for _, word := range []string{"notification-queue=0", "blocked behind a notification", "proved", "s2c", "buffer", "notification queue"} {
 		if !value[bool](p, `all("#side dt").some((e) => e.textContent.endsWith(%s) && e.nextSibling.textContent.length > 10)`, word) {
 			t.Errorf("the side does not explain %s: %q", word, side)
 		}
 	}
-	if title := value[string](p, `one("#replay .verdict").title`); !strings.Contains(title, "swallowed: a reader holds a frame") {
+	if title := value[string](p, `one("#replay .verdict").title`); !strings.Contains(title, "blocked behind a notification: a reader holds a message") {
 		t.Errorf("the title of the verdict is %q", title)
 	}
 	p.press("?")
 	p.until(`one("dialog#keys").open`)
-	for _, word := range []string{"rigid", "inbox:0", "head-on", "mutual call", "proved", "s2c"} {
+	for _, word := range []string{"single-threaded", "notification-queue=0", "both sides write and neither reads", "each waits for the other's answer", "proved", "s2c"} {
 		if !value[bool](p, `all("dialog dt").some((e) => e.textContent === %s)`, word) {
 			t.Errorf("the help does not explain %s", word)
 		}
@@ -144,9 +144,9 @@ func TestWords(t *testing.T) {
 func TestFreeClient(t *testing.T) {
 	t.Parallel()
 	p := newTab(t)
-	p.open(view(t, "--client", "inbox:0", fixture("seed")).at(""))
+	p.open(view(t, "--client", "notification-queue=0", fixture("seed")).at(""))
 	p.until(`one("#replay .verdict.hang") && one("#ring")`)
-	p.choose("#replay select[name=client]", "free")
+	p.choose("#replay select[name=client]", "independent")
 	p.until(`one("#replay .verdict.pass") && !one("#ring")`)
 }
 
@@ -156,7 +156,7 @@ func TestBeside(t *testing.T) {
 	t.Parallel()
 	page := view(t, fixture("seed"))
 	p := newTab(t)
-	p.open(page.at("view=beside&client=inbox:0&client2=free"))
+	p.open(page.at("view=beside&client=notification-queue=0&client2=independent"))
 	p.until(`all("#beside .verdict").length === 2 && all("#beside g.apart").length === 2`)
 	words := value[[]string](p, `all("#beside .verdict").map((verdict) => verdict.textContent)`)
 	if !strings.HasPrefix(words[0], "HANG") || !strings.HasPrefix(words[1], "PASS") {
@@ -169,7 +169,7 @@ func TestBeside(t *testing.T) {
 	if len(heights) != 2 || heights[0] != heights[1] {
 		t.Errorf("the runs part at the heights %v", heights)
 	}
-	p.choose("#beside select[name=client]", "free")
+	p.choose("#beside select[name=client]", "independent")
 	p.until(`all("#beside g.apart").length === 0 && one("#beside").textContent.includes("same")`)
 }
 
@@ -177,8 +177,8 @@ func TestBeside(t *testing.T) {
 func TestExplored(t *testing.T) {
 	t.Parallel()
 	p := newTab(t)
-	p.open(view(t, fixture("seed")).at("view=beside&client=inbox:1&client2=free"))
+	p.open(view(t, fixture("seed")).at("view=beside&client=notification-queue=1&client2=independent"))
 	p.until(`all("#beside .verdict").length === 2`)
 	p.clickText("#beside button", "Explore other orders")
-	p.until(`one("#beside .report") || all("#beside [role=status]").some((e) => e.textContent === "no schedule fails")`)
+	p.until(`one("#beside .report") || all("#beside [role=status]").some((e) => e.textContent === "no order fails")`)
 }

@@ -27,19 +27,19 @@ func TestStatic(t *testing.T) {
 			}
 			for _, p := range []*tab{served, filed} {
 				p.press("2")
-				p.choose("#replay select[name=client]", "inbox:0")
-				p.until(`location.hash.includes("inbox") && one("#replay .verdict").textContent`)
+				p.choose("#replay select[name=client]", "notification-queue=0")
+				p.until(`location.hash.includes("notification-queue") && one("#replay .verdict").textContent`)
 			}
-			want := report[verdict](t, "replay", "--client", "inbox:0", "--format", "json", fixture(name)).Verdict
+			want := report[verdict](t, "replay", "--client", "notification-queue=0", "--format", "json", fixture(name)).Verdict
 			filed.until(`one("#replay .verdict").textContent.toLowerCase().startsWith(%s)`, want)
 			served.until(`one("#replay .verdict").textContent.toLowerCase().startsWith(%s)`, want)
-			if setup := (setup{"rigid", "rigid", "c2s=1,s2c=0"}); name == "crossing" {
-				want := report[verdict](t, "replay", "--client", setup.client, "--server", setup.server, "--capacity", setup.capacity,
+			if setup := (setup{"single-threaded", "single-threaded", "c2s=1,s2c=0"}); name == "crossing" {
+				want := report[verdict](t, "replay", "--client", setup.client, "--server", setup.server, "--buffer", setup.capacity,
 					"--format", "json", fixture(name)).Verdict
 				filed.choose("#replay select[name=client]", setup.client)
 				filed.choose("#replay select[name=server]", setup.server)
 				filed.until(`one("#replay .verdict.hang")`)
-				filed.choose("#replay select[name=capacity]", "1")
+				filed.choose("#replay select[name=buffer]", "1")
 				filed.until(`one("#replay .verdict").textContent.toLowerCase().startsWith(%s)`, want)
 			}
 			filed.press("3")

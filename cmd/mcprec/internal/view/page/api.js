@@ -54,7 +54,7 @@ export const sessions = (filter) => json("sessions", filter ? { filter } : {});
 export const frame = (s, seq, from) =>
   carried ? local(carried.frame(seq)) : json("frame", { ...named(s), seq, from });
 
-// run returns a closed replay under a setup: {client, server, capacity}.
+// run returns a closed replay under a setup: {client, server, buffer}.
 export const run = (setup) => (carried ? local(carried.run(setup)) : json("run", { ...named(0), ...setup }));
 
 // diagram returns a range of events as text of a format: {from, to, filter, format}.

@@ -1,5 +1,5 @@
 // Two runs on one axis of steps, up to where they part and beyond: two replays, or the failing
-// schedule of an exploration and its nearest passing one.
+// order of an exploration and its nearest passing one.
 import { h, Fragment } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import * as api from "./api.js";
@@ -8,7 +8,7 @@ import { Setup, Stage, useStory, Verdict } from "./replay.jsx";
 import { lastStep, partOf } from "./story.js";
 import { count, plain } from "./text.js";
 
-const named = (setup) => `${setup.client} / ${setup.server}, capacity ${setup.capacity}`;
+const named = (setup) => `${setup.client} / ${setup.server}, buffer ${setup.buffer}`;
 
 export function Beside({ runs, setups, options, change, step, setStep, session, setLength }) {
   const [explored, setExplored] = useState(null);
@@ -22,7 +22,7 @@ export function Beside({ runs, setups, options, change, step, setStep, session, 
   const last = Math.max(0, ...shown.map(lastStep));
   const lines = Math.max(0, ...shown.map((story) => story.lines));
   useEffect(() => setLength({ last, lines }), [last, lines]);
-  const titles = explored ? ["The failing schedule", "The nearest schedule that passes"] : setups.map(named);
+  const titles = explored ? ["The failing order", "The nearest order that passes"] : setups.map(named);
   const faults = explored ? [] : runs.map((run) => run.fault).filter(Boolean);
   return (
     <div id="beside" class="view">
@@ -72,13 +72,13 @@ function Exploration({ session, setup, explored, setExplored }) {
     const wanted = {
       client: setup.client,
       server: setup.server,
-      capacity: setup.capacity,
+      buffer: setup.buffer,
       token: session.token || "",
     };
-    const progress = ({ done, total }) => setState(`${count(done)} of ${count(total)} schedules`);
+    const progress = ({ done, total }) => setState(`${count(done)} of ${count(total)} orders`);
     api.explore(wanted, progress, ending.current.signal).then(
       (answer) => {
-        setState(answer.failing ? "" : "no schedule fails");
+        setState(answer.failing ? "" : "no order fails");
         setExplored(answer.failing ? drawn(answer) : null);
       },
       (fault) => setState(fault.name === "AbortError" ? "" : fault.message),
@@ -88,7 +88,7 @@ function Exploration({ session, setup, explored, setExplored }) {
     if (session.mode === "explore") start();
     return () => ending.current?.abort();
   }, []);
-  const running = / schedules$|…$/.test(state);
+  const running = / orders$|…$/.test(state);
   return (
     <>
       {running ? (
@@ -112,10 +112,10 @@ function Exploration({ session, setup, explored, setExplored }) {
   );
 }
 
-// drawn gives the two schedules of an exploration the form of runs.
+// drawn gives the two orders of an exploration the form of runs.
 function drawn({ report, failing, passing, apart }) {
   const hang = report.verdict !== "pass";
-  const run = (schedule, words, failed) => schedule && { ...schedule, verdict: undefined, words, hang: failed };
+  const run = (order, words, failed) => order && { ...order, verdict: undefined, words, hang: failed };
   return {
     report,
     apart,

@@ -5,7 +5,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 // PAUSE is the least time in ms between two writes of the address: browsers refuse too many.
 const PAUSE = 150;
 
-// read returns the focus {view, at, client, server, capacity, client2, server2, capacity2, step,
+// read returns the focus {view, at, client, server, buffer, client2, server2, capacity2, step,
 // filter, theme}: all are texts, but for the numbers at and step.
 function read() {
   const focus = Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
@@ -45,11 +45,11 @@ export function useFocus() {
 export const setupOf = (focus, second) => ({
   client: focus["client" + second] || focus.client || "free",
   server: focus["server" + second] || focus.server || "free",
-  capacity: focus["capacity" + second] || focus.capacity || "0",
+  buffer: focus["buffer" + second] || focus.buffer || "0",
 });
 
-// roomsOf reads a capacity: one for both directions, or c2s=N,s2c=N.
-export function roomsOf(capacity) {
-  const parts = /^c2s=(.*),s2c=(.*)$/.exec(capacity);
-  return parts ? [parts[1], parts[2]] : [capacity, capacity];
+// roomsOf reads a buffer: one for both directions, or c2s=N,s2c=N.
+export function roomsOf(buffer) {
+  const parts = /^c2s=(.*),s2c=(.*)$/.exec(buffer);
+  return parts ? [parts[1], parts[2]] : [buffer, buffer];
 }

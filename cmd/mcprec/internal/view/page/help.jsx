@@ -36,13 +36,13 @@ const signs = [
       <rect class="full" x="18" y="5" width="10" height="10" rx="2" />
       <rect x="32" y="5" width="10" height="10" rx="2" />
     </g>,
-    "inner queue: a full and a free place",
+    "notification queue: a full and a free place",
   ],
   [
     <text class="small dim" x="12" y="14">
       →2 ←1
     </text>,
-    "frames in the transport, to the server and to the client",
+    "messages in the transport, to the server and to the client",
   ],
 ];
 

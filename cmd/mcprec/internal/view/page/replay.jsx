@@ -15,10 +15,10 @@ import { plain } from "./text.js";
 export function useRun(setup, needed) {
   const ask = () =>
     needed ? api.run(setup).then((run) => (run.error ? { fault: run.error } : { story: storyOf(run) })) : undefined;
-  return useAnswer(ask, [needed, setup.client, setup.server, setup.capacity]) || {};
+  return useAnswer(ask, [needed, setup.client, setup.server, setup.buffer]) || {};
 }
 
-// useOptions returns the models, capacities and words of replays.
+// useOptions returns the models, buffers and words of replays.
 export function useOptions() {
   const options = useAnswer(api.options, []);
   return options?.fault ? null : options;
@@ -65,10 +65,10 @@ function Picker({ label, name, value, title, groups, pick }) {
 // end, and the rooms of the transport, in each direction. second is "2" for the one beside.
 export function Setup({ setup, second = "", options, change }) {
   if (!options) return null;
-  const rooms = roomsOf(setup.capacity);
+  const rooms = roomsOf(setup.buffer);
   const pickRoom = (n, room) => {
     const [c2s, s2c] = rooms.with(n, room);
-    change({ ["capacity" + second]: c2s === s2c ? c2s : `c2s=${c2s},s2c=${s2c}` });
+    change({ ["buffer" + second]: c2s === s2c ? c2s : `c2s=${c2s},s2c=${s2c}` });
   };
   const groupsOf = (end, chosen) => {
     const fits = options.models.filter((model) => !model.end || model.end === end);
@@ -79,7 +79,7 @@ export function Setup({ setup, second = "", options, change }) {
     ];
   };
   const roomsWith = (chosen) =>
-    [...new Set([...options.capacities, chosen])].map((room) => ({ value: room, text: room }));
+    [...new Set([...options.buffers, chosen])].map((room) => ({ value: room, text: room }));
   return (
     <>
       {["client", "server"].map((end) => (
@@ -96,10 +96,10 @@ export function Setup({ setup, second = "", options, change }) {
       {["to server", "to client"].map((way, n) => (
         <Picker
           key={way}
-          label={n ? way : "capacity " + way}
-          name={"capacity" + second + (n ? "-back" : "")}
+          label={n ? way : "buffer " + way}
+          name={"buffer" + second + (n ? "-back" : "")}
           value={rooms[n]}
-          title={"How many frames the transport holds on their way " + way}
+          title={"How many messages the transport holds on their way " + way}
           groups={[["Frames", roomsWith(rooms[n])]]}
           pick={(room) => pickRoom(n, room)}
         />
@@ -201,7 +201,7 @@ export function Replay({ run, setup, options, change, step, setStep, pick }) {
           <Setup setup={setup} options={options} change={change} />
           {story && <Verdict run={story.run} words={options?.words} />}
           <button
-            title="Replay the session under other models or capacities too, and see where the two part (3)"
+            title="Replay the session under other models or buffers too, and see where the two part (3)"
             onClick={() => change({ view: "beside" })}
           >
             Put another beside it

@@ -35,7 +35,7 @@ export function Run({ story, width, height, from, to, step, apart }) {
   const ended = now > story.lines || !hangs(story);
   const seen = (line) => (line <= now ? "now" : "later");
   const inside = (first, last) => yOf(first, apart) <= to && yOf(last, apart) >= from;
-  const moving = story.frames.filter(
+  const moving = story.messages.filter(
     (frame) => frame.take && inside(frame.offer || frame.take, frame.give || story.lines + 1),
   );
   const lines = [];
@@ -124,7 +124,7 @@ export function Heads({ story, width, setup, apart }) {
           </text>
           {!size.narrow && story.levels.some((level) => level?.inner?.[end]) && (
             <text class="small dim" x={size[end] + (end === "client" ? -74 : 74)} y="16">
-              inner queue
+              notification queue
             </text>
           )}
         </g>
@@ -148,7 +148,7 @@ function Parting({ size, apart }) {
   );
 }
 
-// Step is the number of a line, and how many frames the queues hold after it.
+// Step is the number of a line, and how many messages the queues hold after it.
 function Step({ line, story, size, apart }) {
   const y = yOf(line, apart);
   const queue = story.levels[line]?.queue;

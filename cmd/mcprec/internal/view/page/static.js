@@ -10,7 +10,7 @@ function wrap(data) {
     compare: data.compare,
     session: (number) => (number ? data.other : data.session),
     rows: (from, n) => ({ first: from, rows: data.rows.rows.slice(from - 1, from - 1 + n), calls: data.rows.calls }),
-    frame: (seq) => data.frames[seq] || { seq, size: 0, from: 0, shown: 0, text: "" },
+    frame: (seq) => data.messages[seq] || { seq, size: 0, from: 0, shown: 0, text: "" },
     state: (at) => ({ seq: at, at: data.rows.rows[at - 1]?.at, facts: fold(data, at) }),
     run: (setup) => runOf(data.runs, setup),
     find: (text) => find(data.rows.rows, text),
@@ -32,7 +32,7 @@ function fold({ states }, at) {
 function runOf(runs, setup) {
   const client = runs.plain.client[setup.client] || setup.client;
   const server = runs.plain.server[setup.server] || setup.server;
-  const [c2s, s2c] = roomsOf(setup.capacity);
+  const [c2s, s2c] = roomsOf(setup.buffer);
   let at = 0;
   for (const [list, name] of [
     [runs.clients, client],
@@ -43,7 +43,7 @@ function runOf(runs, setup) {
     if (!list.includes(name)) return undefined;
     at = at * list.length + list.indexOf(name);
   }
-  const run = { verdict: {}, frames: runs.frames };
+  const run = { verdict: {}, messages: runs.messages };
   runs.list[runs.setups[at]].forEach((place, n) => {
     const [name, member] = runs.names[n].split(".");
     (member ? run[name] : run)[member || name] = runs.values[place];

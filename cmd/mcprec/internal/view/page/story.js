@@ -10,7 +10,7 @@ const ends = { c2s: "client", s2c: "server" };
 // writer names the end that sends in a direction.
 export const writer = (dir) => ends[dir];
 
-// storyOf folds a run: {steps, frames, held}.
+// storyOf folds a run: {steps, messages, held}.
 export function storyOf(run) {
   const frames = new Map();
   const levels = [null]; // by line: queue and inner after its last step
@@ -32,7 +32,7 @@ export function storyOf(run) {
   const held = heldOf(run, frames);
   return {
     run,
-    frames: [...frames.values()],
+    messages: [...frames.values()],
     levels,
     notes,
     held,
@@ -45,7 +45,7 @@ function frameOf(frames, run, dir, n) {
   const key = `${dir}.${n}`;
   let frame = frames.get(key);
   if (!frame) {
-    const row = run.frames[key] || { seq: 0, label: `frame ${n}`, kind: "request", dir, tone: "" };
+    const row = run.messages[key] || { seq: 0, label: `message ${n}`, kind: "request", dir, tone: "" };
     frame = { key, dir, n, row };
     frames.set(key, frame);
   }
