@@ -359,7 +359,7 @@ behind the DELETE of their session), unjudged (orders in which a client asked fo
 the recording does not have), took_ns. An interrupt (^C) ends the processes at once.
 
 The search ends after 2 minutes, or what --limit says, and so does an interrupt (^C): the report then
-has what was found so far, how many orders were run, and which capacities were not tried. What is under way
+has what was found so far, how many orders were run, and which buffers were not tried. What is under way
 then has 10 seconds more. If none was run, it is undecided.
 
 --buffer is in messages: N for both directions, c2s=N,s2c=N, unbounded, or sweep
@@ -374,7 +374,7 @@ undecided), category (of a hang: both sides write and neither reads, blocked beh
 blocked handler, pool, lock, after a timer), explanation, summary (of a hang: which sides would
 hang so), level, buffer ({"c2s":N,"s2c":N}, N a number or "unbounded"), tried
 (what each buffer gave: buffer, verdict, orders, and of --strategy exhaustive
-classes and all: whether these are all there are), slack (that in words), boundary
+classes and all: whether these are all there are), depends (in words, how the failure depends on the buffer), boundary
 (from which buffer on this one order does not fail), orders (run up to the
 failure), ended (of a pass: what ended the search: orders, all visited, time or
 interrupted; of a failure: time or interrupted, if that cut the report short), planned

@@ -110,7 +110,7 @@ type Report struct {
 	// Tried are the verdicts at the other capacities; after a pass at every capacity.
 	Tried []Tried `json:"tried"`
 	// Slack says in words how the verdict changes with the capacity.
-	Slack string `json:"slack"`
+	Slack string `json:"depends"`
 	// Boundary says from which capacity on this schedule does not fail; "" if there is
 	// none.
 	Boundary string `json:"boundary"`

@@ -13,7 +13,7 @@ type NamedStrategy struct {
 // To add one: write its chooser in schedule/strategy.go, and name it here: the flag of the
 // command, its check and its help read this table.
 var Strategies = []NamedStrategy{
-	{"mix", "run 0 eager, then 45 % pos, 25 % starve, 20 % pct and 10 % random", Mix},
+	{"mix", "run 0 in the default order, then 45 % pos, 25 % starve, 20 % pct and 10 % random", Mix},
 	{"default", "starts, then acks, gives and takes, as soon as each is enabled", Eager},
 	{"pos", "every step has a random priority of its own", POS},
 	{"starve", "a random victim waits for as long as anything else can go on", Starve},

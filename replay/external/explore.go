@@ -24,7 +24,7 @@ const (
 	Hang      Fault = "hang"             // a server at rest has not answered a request; a client at rest does not end
 	Died      Fault = "died"             // a server ended by itself; either ended not with status 0
 	Lost      Fault = "lost"             // a request that was read before the end of the input is never answered
-	Lingers   Fault = "does not exit"          // a server goes on after the end of its input, a client after that of its server
+	Lingers   Fault = "does not exit"    // a server goes on after the end of its input, a client after that of its server
 	NotSerial Fault = "race"             // no order of the calls explains the answers to a burst of them
 	Different Fault = "different output" // a client prints otherwise than in the recorded order
 )

@@ -29,7 +29,7 @@ func TestTokenErrors(t *testing.T) {
 		"mcprec1.0-x.delivery.a.default":               `buffer "x": want u or a number`,
 		"mcprec1.-1-0.delivery.a.default":              `buffer "": want u or a number`,
 		"mcprec1.0-01.delivery.a.default":              `buffer "01"`,
-		"mcprec1.0-0.L2.a.default":                       `"L2": this version knows delivery and sending`,
+		"mcprec1.0-0.L2.a.default":                     `"L2": this version knows delivery and sending`,
 		"mcprec1.0-0.delivery.c.default":               `engine "c": this version knows a and b`,
 		"mcprec1.0-0.delivery.a.":                      `choice "": want step:hash`,
 		"mcprec1.0-0.delivery.a.0:00000000":            `choice "0:00000000": want step:hash`,

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
+)
+
+// unsaid are words that nobody says to a user, each with what is said instead.
+var unsaid = []struct{ word, say string }{
+	{`[Ss]wallow`, "blocked behind a notification"},
+	{`[Hh]ead-on`, "both sides write and neither reads"},
+	{`mutual call`, "each waits for the other's answer"},
+	{`lost answer`, "answer lost"},
+	{`\brigid\b`, "single-threaded"},
+	{`\binbox:`, "notification-queue="},
+	{`notification debt`, "notifications pile up before the answer"},
+	{`\bslack\b`, "left"},
+	{`\bcapacit(y|ies)\b`, "buffer"},
+	{`\bschedules?\b`, "order"},
+	{`\bL[01]\b`, "delivery, sending"},
+	{`\beager\b`, "the default order"},
+	{`HANG \(external\)`, "HANG (observed; not a proof)"},
+	{`NOT SERIALISABLE`, "RACE"},
+	{`LINGERS`, "DOES NOT EXIT"},
+	{`\bin one write\b`, "arrive together"},
+	{`in the hand of`, "blocked writing it"},
+	{`nobody drains`, "nobody reads from"},
+	{`\bstands at\b`, "is blocked at"},
+	{`fresh processes`, "reproduced 3 times out of 3"},
+}
+
+// TestWords holds that help and pages say what a colleague would say.
+func TestWords(t *testing.T) {
+	texts := map[string]string{}
+	root := newRoot(cli.Streams{})
+	root.InitDefaultHelpCmd()
+	var visit func(*cobra.Command)
+	visit = func(cmd *cobra.Command) {
+		var out bytes.Buffer
+		cmd.SetOut(&out)
+		printHelp(cmd, nil)
+		texts[cmd.CommandPath()+" --help"] = out.String()
+		for _, c := range cmd.Commands() {
+			visit(c)
+		}
+	}
+	visit(root)
+	for _, topic := range topics() {
+		texts["mcprec help "+topic.name] = topic.text(root)
+	}
+	pages, err := filepath.Glob("../../docs/*.md")
+	if err != nil || len(pages) < 5 {
+		t.Fatalf("%d pages, %v", len(pages), err)
+	}
+	for _, page := range append(pages, "../../README.md", "../../fixtures/README.md") {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts[filepath.Base(page)] = string(text)
+	}
+	for name, text := range texts {
+		for number, line := range strings.Split(text, "\n") {
+			for _, u := range unsaid {
+				if regexp.MustCompile(u.word).MatchString(line) && !isAddress(line) {
+					t.Errorf("%s, line %d: %q says %s; say %q", name, number+1, line, u.word, u.say)
+				}
+			}
+		}
+	}
+}
+
+// isAddress reports whether a line names packages or files, which are called as they are called in the code.
+func isAddress(line string) bool {
+	return strings.Contains(line, "](replay/") || strings.Contains(line, "](bugs/")
+}
