@@ -57,10 +57,10 @@ func newExplore() *cobra.Command {
 		}) + exploreHelpOnward,
 		Example: `  mcprec explore --client python-sdk@1.3
   mcprec explore --vary sending --client notification-queue=1 -o smallest.jsonl
-  mcprec explore --client single-threaded --server single-threaded --buffer 0 --buffer c2s=1 fixtures/crossing.jsonl
+  mcprec explore --client single-threaded --buffer 0 --buffer c2s=1 SESSION
   mcprec explore --client python-sdk@1.3 --token mcprec1.0-0.delivery.a.default
   mcprec explore SESSION -- node dist/index.js
-  mcprec explore SESSION --target http://localhost:%PORT/mcp -- node http.js --port %PORT
+  mcprec explore --target http://localhost:%PORT/mcp -- node http.js %PORT
   mcprec explore SESSION --as-server -- node client.mjs %SERVER`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if dash := cmd.ArgsLenAtDash(); dash > 1 || dash < 0 && len(args) > 1 {

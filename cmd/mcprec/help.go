@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/output"
 	"github.com/mcprec/mcprec/replay/closed"
 )
 
@@ -61,8 +62,7 @@ func newHelp() *cobra.Command {
 			if len(args) == 1 {
 				for _, t := range topics() {
 					if t.name == args[0] {
-						_, err := io.WriteString(cmd.OutOrStdout(), strings.TrimRight(t.text(root), "\n")+"\n")
-						return err
+						return writeHelp(cmd.OutOrStdout(), strings.TrimRight(t.text(root), "\n")+"\n")
 					}
 				}
 			}
@@ -118,7 +118,7 @@ func printHelp(cmd *cobra.Command, _ []string) {
 		b.WriteString("\nTopics, for mcprec help TOPIC:\n" + helpTable(10, topics(), func(t topic) (string, string) { return t.name, t.short }))
 	}
 	if cmd.HasAvailableLocalFlags() {
-		b.WriteString("\nFlags:\n" + strings.TrimRight(cmd.LocalFlags().FlagUsages(), "\n") + "\n")
+		b.WriteString("\nFlags:\n" + strings.TrimRight(cmd.LocalFlags().FlagUsagesWrapped(helpColumns), "\n") + "\n")
 	}
 	if cmd.HasParent() {
 		common := pflag.NewFlagSet("", pflag.ContinueOnError)
@@ -127,7 +127,7 @@ func printHelp(cmd *cobra.Command, _ []string) {
 				common.AddFlag(f)
 			}
 		})
-		b.WriteString("\nFlags of every command:\n" + strings.TrimRight(common.FlagUsages(), "\n") + "\n")
+		b.WriteString("\nFlags of every command:\n" + strings.TrimRight(common.FlagUsagesWrapped(helpColumns), "\n") + "\n")
 		switch heeded := cmd.Annotations[heededMasks]; {
 		case strings.Contains(heeded, "secrets"):
 			b.WriteString("\nSecrets are masked: --secrets shows them, --mask-key and others mask more; see mcprec help masking.\n")
@@ -136,7 +136,17 @@ func printHelp(cmd *cobra.Command, _ []string) {
 		}
 	}
 	b.WriteString("\nmcprec help exit has the exit codes.\n")
-	_, _ = io.WriteString(cmd.OutOrStdout(), b.String())
+	_ = writeHelp(cmd.OutOrStdout(), b.String())
+}
+
+// helpColumns is how wide a page of help is at most.
+const helpColumns = 80
+
+// writeHelp writes a page of help, as wide as the terminal, but for lines that nobody can read.
+func writeHelp(w io.Writer, text string) error {
+	columns := min(helpColumns, max(helpColumns/2, output.NewScreen(w, "never").Width))
+	_, err := io.WriteString(w, output.Fold(text, columns))
+	return err
 }
 
 const sessionsTopic = `A SESSION is

@@ -29,13 +29,13 @@ type replayOptions struct {
 
 const replayHelp = `replay lets both sides of a session play their half of the recording through an
 in-memory transport of the buffer you choose, each under a model of how such
-an end works, and says whether the session comes to its end or hangs, who then
+a side works, and says whether the session comes to its end or hangs, who then
 waits for whom, which message is held by whom, and what would change the verdict.
 No time passes in it: a hang is proved, for these models.
 
 mcprec help models has the models of a side; --models lists the SDKs that are known by
 name, as in python-sdk@1.3, with the source of each. A hang begins with a sentence: which
-ends would hang on this session, and whether the recorded ones did.
+side hangs, why, what mends it, and whether the recorded one hung.
 
 --buffer is in messages: N for both directions, c2s=N,s2c=N, or unbounded; at 0 a
 write ends when the other side reads.
@@ -58,7 +58,8 @@ states is of the models alone, and neither line comes with it.
 --format json prints one object: verdict (pass, hang, or, where the models pass,
 unanswered for an open request, nothing for a session in which none was answered, and
 else hung for a session that hung itself), proved (true for a hang: no order of steps goes
-on from there), category (both sides write and neither reads, blocked behind a notification, each waits for the other's answer, never sent; empty for a pass),
+on from there), category (both sides write and neither reads, blocked behind a notification, a request,
+an answer or a batch, each waits for the other's answer, never sent; empty for a pass),
 explanation, summary (of a hang: the sentence that it begins with), buffer
 ({"c2s":N,"s2c":N}, N a number or "unbounded"), models ({"client","server"}), messages
 ({"c2s","s2c"}: recorded, taken, read), waits (a list of who, waits_for, holds, why, seq),

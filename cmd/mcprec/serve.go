@@ -54,8 +54,8 @@ func newServe(std cli.Streams) *cobra.Command {
 		Long:  serveLong + faultHelp + listenHelp,
 		Example: `  mcprec serve SESSION
   mcprec serve --listen 127.0.0.1:7001 session.jsonl
-  mcprec serve --fault 'tool:search delay 5s' --fault 'kind:response drop 5%' SESSION
-  mcprec serve testdata/session.jsonl -- npx -y @modelcontextprotocol/server-everything`,
+  mcprec serve --fault 'tool:search delay 5s' SESSION
+  mcprec serve --mode new_episodes session.jsonl -- node server.mjs`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			own, _ := beforeDash(cmd, args)
 			return atMost(1)(cmd, own)

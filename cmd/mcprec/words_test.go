@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/output"
 )
 
 // unsaid are words that nobody says to a user, each with what is said instead.
@@ -37,7 +38,7 @@ var unsaid = []struct{ word, say string }{
 	{`fresh processes`, "reproduced 3 times out of 3"},
 }
 
-// TestWords holds that help and pages say what a colleague would say.
+// TestWords holds that help and pages say what a colleague would say, and that help is no wider than its pages.
 func TestWords(t *testing.T) {
 	texts := map[string]string{}
 	root := newRoot(cli.Streams{})
@@ -54,7 +55,11 @@ func TestWords(t *testing.T) {
 	}
 	visit(root)
 	for _, topic := range topics() {
-		texts["mcprec help "+topic.name] = topic.text(root)
+		var out bytes.Buffer
+		if err := writeHelp(&out, topic.text(root)); err != nil {
+			t.Fatal(err)
+		}
+		texts["mcprec help "+topic.name] = out.String()
 	}
 	pages, err := filepath.Glob("../../docs/*.md")
 	if err != nil || len(pages) < 5 {
@@ -69,6 +74,9 @@ func TestWords(t *testing.T) {
 	}
 	for name, text := range texts {
 		for number, line := range strings.Split(text, "\n") {
+			if isHelp := strings.HasPrefix(name, "mcprec "); isHelp && output.Columns(line) > helpColumns {
+				t.Errorf("%s, line %d has %d columns: %s", name, number+1, output.Columns(line), line)
+			}
 			for _, u := range unsaid {
 				if regexp.MustCompile(u.word).MatchString(line) && !isAddress(line) {
 					t.Errorf("%s, line %d: %q says %s; say %q", name, number+1, line, u.word, u.say)
