@@ -31,7 +31,7 @@ func TestOneTruth(t *testing.T) {
 				}
 			}
 			findings := findingsOfWhy(t, path)
-			if out, _, code := inProcess(t, nil, "explore", "--level", "SendingOrder", "--orders", "3", path); code == 1 && len(findings) == 0 {
+			if out, _, code := inProcess(t, nil, "explore", "--vary", "sending", "--orders", "3", path); code == 1 && len(findings) == 0 {
 				t.Errorf("explore says that it hangs, and why that nothing is stuck:\n%s", out)
 			}
 			for _, f := range findings {

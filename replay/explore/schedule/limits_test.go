@@ -8,7 +8,7 @@ import (
 // FuzzLimits: levels and capacities of a plan are understood or refused, and written as
 // they are read.
 func FuzzLimits(f *testing.F) {
-	f.Add(`"SendingOrder"`)
+	f.Add(`"sending"`)
 	f.Add(`{"c2s":0,"s2c":"unbounded"}`)
 	f.Add(`{"c2s":-7}`)
 	f.Fuzz(func(t *testing.T, text string) {
