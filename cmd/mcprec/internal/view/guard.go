@@ -16,7 +16,7 @@ import (
 // policy lets the page load its own script and style, ask its own server, and nothing else. Text
 // cannot become markup: require-trusted-types-for makes every innerHTML an error.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
-	"base-uri 'none'; form-action 'none'; message-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
 // guard answers one browser: the one that opened the address with the key first. It keeps out other
 // web pages, other programs and users of the machine, and names that were bound to this address.
@@ -49,7 +49,7 @@ const leading = `const to = new URL(location.href); to.searchParams.delete("key"
 var leadingPolicy = func() string {
 	sum := sha256.Sum256([]byte(leading))
 	return "default-src 'none'; script-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; img-src data:; " +
-		"base-uri 'none'; form-action 'none'; message-ancestors 'none'"
+		"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 }()
 
 // ServeHTTP passes requests of the page on. The first request has the key in its address; the answer

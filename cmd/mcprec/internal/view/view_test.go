@@ -558,3 +558,14 @@ func TestSpreadSecret(t *testing.T) {
 		}
 	}
 }
+
+// TestPolicies: no other page may have one of these in a frame, and nothing is loaded by default.
+func TestPolicies(t *testing.T) {
+	for _, said := range []string{policy, leadingPolicy} {
+		for _, want := range []string{"default-src 'none'", "frame-ancestors 'none'", "base-uri 'none'", "form-action 'none'"} {
+			if !strings.Contains(said, want) {
+				t.Errorf("%s: no %s", said, want)
+			}
+		}
+	}
+}
