@@ -290,16 +290,17 @@ machine. No time passes in a run: a hang is proved, for these models of the side
 If the recorded session itself hung, as mcprec why judges it, the first line is HUNG, with
 who waited for whom, and the exit code is 1, whatever the models say below.
 
-Levels:
-  DeliveryOrder  only delivery moves: each side sends in its recorded order
-  SendingOrder  each side sends in any order that the specification allows it
+What may change, by --vary:
 
-At DeliveryOrder these models have no choice of their own, and every order of delivery comes
+  delivery  only delivery: each side sends in its recorded order
+  sending   each side also sends in any order that the specification allows it
+
+With delivery these models have no choice of their own, and every order of delivery comes
 to the same end: one order with each buffer decides, and no more are run unless
---orders or --strategy is given. At SendingOrder 400 are run.
+--orders or --strategy is given. With sending 400 are run.
 
-mcprec help models has the models of a side. At
-SendingOrder a single-threaded side has nothing to choose, and is refused. To explore a live peer, write
+mcprec help models has the models of a side. With --vary sending a single-threaded side has
+nothing to choose, and is refused. To explore a live peer, write
 a Go test; see package replay/explore.
 
 Strategies, which choose the next step:

@@ -26,7 +26,7 @@ var unsaid = []struct{ word, say string }{
 	{`\bslack\b`, "left"},
 	{`\bcapacit(y|ies)\b`, "buffer"},
 	{`\bschedules?\b`, "order"},
-	{`\bL[01]\b`, "delivery, sending"},
+	{`\bL[01]\b|(^|[^.])(Delivery|Sending)Order`, "delivery, sending"},
 	{`\beager\b`, "the default order"},
 	{`HANG \(external\)`, "HANG (observed; not a proof)"},
 	{`NOT SERIALISABLE`, "RACE"},

@@ -136,7 +136,7 @@ func (x *replaysInFile) add(run picture.Run) (place int, err error) {
 	for name, value := range verdict {
 		members["verdict."+name] = value
 	}
-	for _, name := range []string{"frames", "verdict", "verdict.models", "verdict.buffer", "verdict.sequence"} {
+	for _, name := range []string{"messages", "verdict", "verdict.models", "verdict.buffer", "verdict.sequence"} {
 		delete(members, name)
 	}
 	for _, name := range slices.Sorted(maps.Keys(members)) {
