@@ -43,8 +43,8 @@ export function useFocus() {
 
 // setupOf returns the setup of the first or the second replay in the focus.
 export const setupOf = (focus, second) => ({
-  client: focus["client" + second] || focus.client || "free",
-  server: focus["server" + second] || focus.server || "free",
+  client: focus["client" + second] || focus.client || "independent",
+  server: focus["server" + second] || focus.server || "independent",
   buffer: focus["buffer" + second] || focus.buffer || "0",
 });
 

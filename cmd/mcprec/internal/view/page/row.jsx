@@ -4,7 +4,7 @@ import { Arrow, LETTER, Plate, toneOf } from "./arrow.jsx";
 import { lifeOf, ROW } from "./columns.js";
 import { classes, clip, duration, seconds } from "./text.js";
 
-const frames = new Set(["request", "response", "notification", "batch", "noise", "invalid"]);
+const frames = new Set(["request", "response", "notification", "batch", "stray output", "invalid"]);
 
 // isFrame tells frames from the events that stand between the lifelines.
 export const isFrame = (row) => frames.has(row.kind);

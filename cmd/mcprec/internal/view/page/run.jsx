@@ -275,7 +275,7 @@ function Standing({ frame, size, y, apart, seen }) {
   );
 }
 
-// Inner is the queue of notifications of an inbox model, a box for each of its rooms.
+// Inner is the queue of notifications of a side, a box for each of its rooms.
 const BOXES = 6;
 function Inner({ end, story, size, apart, lines, seen }) {
   const levels = story.levels;

@@ -56,7 +56,7 @@ const operations = ["offer", "take", "ack", "give"];
 // stepsOf unpacks seven numbers a step: see packSteps.
 function stepsOf(packed, client, server) {
   const box = (number, model) =>
-    model.startsWith("inbox:")
+    model.startsWith("notification-queue=")
       ? { size: number >> 1, room: Number(model.slice(6)), stuck: number % 2 === 1 }
       : undefined;
   const steps = [];
