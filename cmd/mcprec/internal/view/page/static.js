@@ -57,7 +57,7 @@ const operations = ["offer", "take", "ack", "give"];
 function stepsOf(packed, client, server) {
   const box = (number, model) =>
     model.startsWith("notification-queue=")
-      ? { size: number >> 1, room: Number(model.slice(6)), stuck: number % 2 === 1 }
+      ? { size: number >> 1, room: Number(model.slice("notification-queue=".length)), stuck: number % 2 === 1 }
       : undefined;
   const steps = [];
   for (let at = 0; at < packed.length; at += 7) {
