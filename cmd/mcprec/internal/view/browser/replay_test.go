@@ -123,12 +123,12 @@ func TestWords(t *testing.T) {
 	if !strings.Contains(models, free) || !strings.Contains(side, "server independent"+free) {
 		t.Errorf("the side does not say what free is: %q", side)
 	}
-	for _, word := range []string{"notification-queue=0", "blocked behind a notification", "proved", "s2c", "buffer", "notification queue"} {
+	for _, word := range []string{"notification-queue=0", "blocked behind a notification", "proved", "buffer", "notification queue"} {
 		if !value[bool](p, `all("#side dt").some((e) => e.textContent.endsWith(%s) && e.nextSibling.textContent.length > 10)`, word) {
 			t.Errorf("the side does not explain %s: %q", word, side)
 		}
 	}
-	if title := value[string](p, `one("#replay .verdict").title`); !strings.Contains(title, "blocked behind a notification: a reader holds a message") {
+	if title := value[string](p, `one("#replay .verdict").title`); !strings.Contains(title, "blocked behind a notification: a reader holds a notification") {
 		t.Errorf("the title of the verdict is %q", title)
 	}
 	p.press("?")
