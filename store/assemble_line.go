@@ -283,11 +283,9 @@ func (a *Assembler) meet(event *Event) {
 
 // brackets follows the brackets of a line of JSON.
 type brackets struct {
-	seen    int // bytes read
-	depth   int
-	text    bool // within a string
-	escaped bool
-	last    byte // that was read and is no space
+	transport.Brackets
+	seen int  // bytes read
+	last byte // that was read and is no space
 }
 
 // close reports whether the brackets have closed.
@@ -302,7 +300,7 @@ func (b *brackets) close(line []byte) bool {
 
 // isClosed reports whether the brackets of what was read have closed.
 func (b *brackets) isClosed() bool {
-	return b.depth == 0 && !b.text && (b.last == '}' || b.last == ']')
+	return b.Depth == 0 && !b.InText && (b.last == '}' || b.last == ']')
 }
 
 // read reads the next bytes of the line.
@@ -312,18 +310,6 @@ func (b *brackets) read(bytes []byte) {
 		if c != ' ' && c != '\t' && c != '\r' {
 			b.last = c
 		}
-		switch {
-		case b.escaped:
-			b.escaped = false
-		case b.text:
-			b.escaped = c == '\\'
-			b.text = c != '"'
-		case c == '"':
-			b.text = true
-		case c == '{', c == '[':
-			b.depth++
-		case c == '}', c == ']':
-			b.depth--
-		}
+		b.Take(c)
 	}
 }

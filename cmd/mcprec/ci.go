@@ -99,7 +99,7 @@ func newCI() *cobra.Command {
 	addChoice(cmd, &o.failOn, "fail-on", "the least `LEVEL` that fails: error, warning, note or never; or breaking,\nrisky or minor", "error", "warning", "note", "never", "breaking", "risky", "minor")
 	f.StringVar(&o.junit, "junit", "", "write a JUnit report to `FILE`, too")
 	f.StringVar(&o.sarif, "sarif", "", "write a SARIF 2.1.0 log to `FILE`, too")
-	f.StringVar(&o.baseline, "baseline", "", "compare what it offers with what that of a `SESSION`, not with each fixture's own")
+	f.StringVar(&o.baseline, "baseline", "", "compare what the server offers with a `SESSION`, not with each fixture")
 	f.BoolVar(&o.accept, "accept", false, "make what the server says now the recording")
 	f.BoolVar(&o.anyOrder, "any-order", false, "let a notification come on either side of its call's answer, as mcprec drive")
 	f.DurationVar(&o.timeout, "timeout", 30*time.Second, "give a drive up when nothing that was recorded came for so long")

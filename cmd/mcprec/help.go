@@ -130,9 +130,9 @@ func printHelp(cmd *cobra.Command, _ []string) {
 		b.WriteString("\nFlags of every command:\n" + strings.TrimRight(common.FlagUsagesWrapped(helpColumns), "\n") + "\n")
 		switch heeded := cmd.Annotations[heededMasks]; {
 		case strings.Contains(heeded, "secrets"):
-			b.WriteString("\nSecrets are masked: --secrets shows them, --mask-key and others mask more; see mcprec help masking.\n")
+			b.WriteString("\nSecrets are masked; --secrets shows them. See mcprec help masking for more.\n")
 		case heeded != "":
-			b.WriteString("\nSecrets are masked: --mask-key and others mask more; see mcprec help masking.\n")
+			b.WriteString("\nSecrets are masked. See mcprec help masking for more.\n")
 		}
 	}
 	b.WriteString("\nmcprec help exit has the exit codes.\n")
@@ -168,7 +168,7 @@ const exitTopic = `Exit codes:
 
   0    fine
   1    a check failed: why, check, ci, verify, redact --scan or serve --fail found something;
-       replay, explore, buffer or drive has another verdict than pass, or the session
+       replay, explore or drive has another verdict than pass, or the session
        that replay or explore plays hung itself; diff found a difference; bisect found
        nothing; repair could not save everything
   2    usage: a flag, an argument, or an unknown or ambiguous session
@@ -225,7 +225,7 @@ each under a model of how such a side works. No time passes there, so a hang is 
   explore   many orders of delivery, and with --vary sending of the messages themselves; it
             prints a token, with which the same run can be played again
 
-A pass with free on both sides says that the transport alone is not the cause: name the
+A pass with independent on both sides says that the transport alone is not the cause: name the
 SDK of your sides (mcprec replay --models lists those that are known), or a model (mcprec
 help models); mcprec probe measures that of a server.
 

@@ -21,7 +21,7 @@ type recordOptions struct {
 	rec      recording.Options
 	label    labels
 	sync     string
-	frame    string   // --max-frame
+	frame    string   // --max-message
 	size     string   // --keep-size
 	age      string   // --keep-age
 	warnings []string // about the environment

@@ -1,6 +1,7 @@
 package closed
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -362,13 +363,13 @@ func (s blockedState) summary(why, remedy string) string {
 		}
 	}
 	who, several := Models{stuck.Client, stuck.Server}.who()
-	hangs := "hangs"
+	hangs := cmp.Or(who, "the session") + " hangs here"
 	if several {
-		hangs = "hang"
+		hangs = who + " hang here"
 	}
-	text := fmt.Sprintf("A%s %s here: %s. %s.", strings.TrimPrefix(who, "a"), hangs, why, sentence(remedy))
+	text := fmt.Sprintf("%s: %s. %s.", sentence(hangs), why, sentence(remedy))
 	if len(recorded) > 0 {
-		text += " T" + strings.Join(recorded, "; ")[1:] + "."
+		text += " " + sentence(strings.Join(recorded, "; ")) + "."
 	}
 	return text
 }

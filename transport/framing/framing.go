@@ -114,7 +114,7 @@ type Reader struct {
 	lines   int
 	length  int // of the body that a header has announced
 	inBody  bool
-	tracker brackets
+	tracker transport.Brackets
 	utf16   bool // the lines before were UTF-16
 }
 
@@ -213,12 +213,12 @@ func (r *Reader) goOnLines(line []byte, isMessage bool) (State, Found) {
 	}
 	if len(r.text) > 0 {
 		r.text = append(r.text, '\n')
-		if r.tracker.text {
+		if r.tracker.InText {
 			return Alone, Found{} // a newline within a string: no JSON, whatever comes
 		}
 	}
 	r.text = append(r.text, line...)
-	switch r.tracker.take(line) {
+	switch standingAfter(&r.tracker, line) {
 	case open:
 		return Part, Found{}
 	case broken:
@@ -327,13 +327,6 @@ func beginsJSON(line []byte) bool {
 	return len(rest) == 0 || rest[0] == '"'
 }
 
-// brackets follows the brackets of JSON over several lines.
-type brackets struct {
-	depth   int
-	text    bool // within a string
-	escaped bool
-}
-
 type standing uint8
 
 const (
@@ -342,27 +335,17 @@ const (
 	broken
 )
 
-// take reads a line, and says whether the brackets are open, closed or broken after it.
-func (b *brackets) take(line []byte) standing {
+// standingAfter reads a line, and says whether the brackets are open, closed or broken after it.
+func standingAfter(b *transport.Brackets, line []byte) standing {
 	for i, c := range line {
-		switch {
-		case b.escaped:
-			b.escaped = false
-		case b.text:
-			b.escaped = c == '\\'
-			b.text = c != '"'
-		case c == '"':
-			b.text = true
-		case c == '{', c == '[':
-			b.depth++
-		case c == '}', c == ']':
-			if b.depth--; b.depth == 0 {
-				if len(transport.TrimBlanks(line[i+1:])) > 0 {
-					return broken
-				}
-				return closed
+		before := b.Depth
+		switch closes := b.Take(c); {
+		case closes:
+			if len(transport.TrimBlanks(line[i+1:])) > 0 {
+				return broken
 			}
-		case b.depth == 0 && c != ' ' && c != '\t' && c != '\r':
+			return closed
+		case before == 0 && b.Depth == 0 && !b.InText && c != '"' && c != ' ' && c != '\t' && c != '\r':
 			return broken
 		}
 	}

@@ -111,7 +111,7 @@ func passes(t *testing.T, plan explore.Plan) (fired int) {
 	for done := 0; done < schedules; done += part {
 		plan.Seed, plan.Schedules = uint64(done), min(part, schedules-done)
 		fired += explore.Explore(t, plan).Coverage.Fired
-		t.Logf("%d schedules without a verdict", plan.Schedules)
+		t.Logf("%d orders without a verdict", plan.Schedules)
 	}
 	return fired
 }

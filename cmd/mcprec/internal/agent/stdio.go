@@ -10,6 +10,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcprec/mcprec/transport"
 )
 
 // RunStdio serves one client, which speaks on in and hears on out, until in ends or ctx does. What
@@ -122,11 +124,9 @@ var errTooLong = errors.New("too long")
 // lines, because the SDK's decoder takes a value over several lines.
 type bounded struct {
 	io.ReadCloser
-	most    int
-	size    int // of the value that is open, with the blanks in front of it
-	depth   int // of its brackets
-	inText  bool
-	escaped bool
+	most     int
+	size     int // of the value that is open, with the blanks in front of it
+	brackets transport.Brackets
 }
 
 // Read fails in place of the bytes that are too many.
@@ -134,21 +134,8 @@ func (b *bounded) Read(page []byte) (int, error) {
 	count, err := b.ReadCloser.Read(page[:min(len(page), 64<<10)]) // so that no whole value goes with what is too long
 	for _, char := range page[:count] {
 		b.size++
-		switch {
-		case b.escaped:
-			b.escaped = false
-		case b.inText:
-			b.escaped = char == '\\'
-			b.inText = char != '"'
-		case char == '"':
-			b.inText = true
-		case char == '{', char == '[':
-			b.depth++
-		case char == '}', char == ']':
-			b.depth--
-			if b.depth == 0 {
-				b.size = 0
-			}
+		if b.brackets.Take(char) {
+			b.size = 0
 		}
 	}
 	if b.size > b.most {

@@ -51,12 +51,22 @@ func ClipLine(line []Segment, columns int) []Segment {
 // wrapLine breaks a line of plain segments at blanks into lines of at most so many columns, or
 // within a word that is longer. Later lines are indented by two columns more than the first.
 func wrapLine(line []Segment, columns int) (lines [][]Segment) {
-	rest := ""
+	text := plainOf(line)
+	return wrapHanging(line, len(text)-len(strings.TrimLeft(text, " "))+2, columns)
+}
+
+// plainOf joins the texts of a line.
+func plainOf(line []Segment) (text string) {
 	for _, s := range line {
-		rest += s.Text
+		text += s.Text
 	}
+	return text
+}
+
+// wrapHanging is wrapLine with later lines that are indented by so many columns, if half of them are left.
+func wrapHanging(line []Segment, indent, columns int) (lines [][]Segment) {
+	rest := plainOf(line)
 	room := columns
-	indent := len(rest) - len(strings.TrimLeft(rest, " ")) + 2
 	if indent > columns/2 {
 		indent = 0
 	}

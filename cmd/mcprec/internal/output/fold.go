@@ -36,44 +36,23 @@ func Fold(text string, columns int) string {
 			out = append(out, line)
 			continue
 		}
-		out = append(out, foldLine(line, hanging(line, columns), columns)...)
+		out = append(out, foldLine(line, hanging(line), columns)...)
 	}
 	end()
 	return strings.Join(out, "\n") + "\n"
 }
 
 // hanging returns where the rest of a line goes on.
-func hanging(line string, columns int) int {
-	indent := len(line) - len(strings.TrimLeft(line, " "))
-	if second := column.FindString(line); second != "" && Columns(second)-1 < columns*2/3 {
+func hanging(line string) int {
+	if second := column.FindString(line); second != "" {
 		return Columns(second) - 1
 	}
-	return indent
+	return len(line) - len(strings.TrimLeft(line, " "))
 }
 
-// foldLine breaks a line at its last blanks that fit.
 func foldLine(line string, indent, columns int) (lines []string) {
-	for Columns(line) > columns {
-		at, used := -1, 0
-		begun := false
-		for i, r := range line {
-			if r == ' ' && begun && used <= columns {
-				at = i
-			}
-			begun = begun || r != ' '
-			used += Columns(string(r))
-			if used > columns && at > 0 {
-				break
-			}
-		}
-		if at < 0 || strings.TrimSpace(line[at:]) == "" {
-			break // one word, such as an address
-		}
-		lines = append(lines, strings.TrimRight(line[:at], " "))
-		line = strings.Repeat(" ", indent) + strings.TrimLeft(line[at:], " ")
-		if len(strings.TrimSpace(line)) == 0 {
-			return lines
-		}
+	for _, part := range wrapHanging([]Segment{{Unpainted, line}}, indent, columns) {
+		lines = append(lines, plainOf(part))
 	}
-	return append(lines, line)
+	return lines
 }

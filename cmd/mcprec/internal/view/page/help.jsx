@@ -21,16 +21,16 @@ const signs = [
   [<path class="tie c2s" d="M10 10H50" />, "leads to the call that a progress is about"],
   [<path class="mark" d="M26 5h5l4 5l-4 5h-5z" />, "finding of mcprec check"],
   [<rect class="gap" x="14" y="8" width="32" height="3" />, "time since the event before, from 10 µs to 1 s"],
-  [arrow("request", "c2s", { y1: 3, y2: 17 }), "frame that stood in the transport, until it was read"],
+  [arrow("request", "c2s", { y1: 3, y2: 17 }), "message that stood in the transport, until it was read"],
   [<rect class="blocked" x="28" y="1" width="5" height="18" />, "writer that waits"],
   [
     <>
       <line class="stands" x1="30" x2="58" y1="10" y2="10" />
       <Cross x={24} y={10} />
     </>,
-    "frame in a writer's hand: the transport has no room",
+    "message that its writer is blocked writing: the transport has no room",
   ],
-  [<circle class="held" cx="30" cy="10" r="5" />, "frame in the hand of a reader that does not read on"],
+  [<circle class="held" cx="30" cy="10" r="5" />, "message that a reader holds, and does not read on"],
   [
     <g class="inner">
       <rect class="full" x="18" y="5" width="10" height="10" rx="2" />
