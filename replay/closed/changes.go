@@ -36,8 +36,8 @@ func (c changes) passes(both scripts, capacity Capacity) bool {
 	return play(c.recording, both, capacity, c.flag).done()
 }
 
-// ofQueues returns the size of the inner queue that a swallowing end needs: the notification
-// debt, unless the replay hangs for another reason then.
+// ofQueues returns the size of the notification queue that an end needs: as many notifications as
+// pile up, unless the replay hangs for another reason then.
 func (c changes) ofQueues(run *closedRun) []string {
 	var list []string
 	for _, dir := range directions {

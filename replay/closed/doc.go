@@ -34,10 +34,9 @@
 // A script is sound if need[k] counts only frames recorded before frame k+1 and
 // need[hold[j]-1] <= j: then no end waits for itself. Two sound scripts always finish if
 // both lanes are unbounded, because the first recorded of the stuck frames would have
-// nothing to wait for. The independent, from its reader and single-threaded models make a sound script of every
-// recording. The notification queue and blocking models do not, and the fault is the model's, not the
-// transport's: the loop waits for a frame behind the frame in its hand, and the script says
-// where.
+// nothing to wait for. The models Independent, AnswersInline and SingleThreaded make a sound script of
+// every recording. NotificationQueue and BlockingHandlers do not, and the fault is the model's, not the
+// transport's: the loop waits for a frame behind the one that it holds, and the script says where.
 //
 // A session has finished if every frame was taken, and every awaited frame was read. A
 // blocking loop leaves the frames behind a request without an answer unread: if these are

@@ -17,10 +17,10 @@ type Expectation struct {
 
 // ParseExpectation reads the Expect text of a session's header: expectations separated by
 // ';', each a verdict, for a hang perhaps a category, and then any of client=MODEL,
-// server=MODEL, capacity=N, c2s=N, s2c=N (N may be unbounded; [ParseEnd] reads a MODEL). The
+// server=MODEL, buffer=N, c2s=N, s2c=N (N may be unbounded; [ParseEnd] reads a MODEL). The
 // defaults are independent, independent and 0.
 //
-//	hang blocked behind a notification client=notification-queue=0; pass client=independent capacity=10
+//	hang blocked behind a notification client=notification-queue=0; pass client=independent buffer=10
 func ParseExpectation(s string) ([]Expectation, error) {
 	var list []Expectation
 	for part := range strings.SplitSeq(s, ";") {

@@ -63,7 +63,7 @@ var (
 // is stuck. A notification queue sends as Independent does.
 func NotificationQueue(q int) Model { return Model{kind: notificationQueue, queue: max(q, 0)} }
 
-// Queue returns the inner queue of a notification queue model; false for other models.
+// Queue returns the size of a NotificationQueue; false for other models.
 func (m Model) Queue() (q int, ok bool) { return m.queue, m.kind == notificationQueue }
 
 // Unnamed returns the model without the name of an SDK.

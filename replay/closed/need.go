@@ -64,8 +64,8 @@ func (r *Recording) Need(client, server Model) Need {
 	return n
 }
 
-// competes reports whether the order in which frames reach a writer may matter: an end is
-// from its reader and answers a request, and the other end does not always read.
+// competes reports whether the order in which frames reach a writer may matter: an end
+// answers from its reader, and a request comes, and the other end does not always read.
 func competes(recording *Recording, models Models) bool {
 	inlines := false
 	for _, own := range directions {

@@ -29,7 +29,7 @@ type script struct {
 func newScript(recording *Recording, own transport.Direction, model Model, flag *interrupt.Flag) *script {
 	s := &script{own: own, model: model, hold: make([]int32, recording.Frames(own.Reverse())+1)}
 	if model.kind == singleThreaded {
-		s.need = rigidNeeds(recording, own, flag)
+		s.need = singleThreadedNeeds(recording, own, flag)
 		k := 0
 		for j := range s.hold { // a read waits for every send before
 			if flag.Raised() {
@@ -52,9 +52,9 @@ func newScript(recording *Recording, own transport.Direction, model Model, flag 
 	case answersInline:
 		s.answerInline(recording, flag)
 	case notificationQueue:
-		s.fillInbox(recording, flag)
+		s.fillQueue(recording, flag)
 	case blockingHandlers:
-		s.workSerially(recording, flag)
+		s.blockInHandlers(recording, flag)
 	}
 	return s
 }
@@ -92,7 +92,7 @@ func makeRising(list []int32) {
 	}
 }
 
-// rigidNeeds fixes the order of a thread's sends and reads as far as the recording shows the
+// singleThreadedNeeds fixes the order of a thread's sends and reads as far as the recording shows the
 // order. Otherwise the send comes first.
 //
 // A recording made between the ends shows of an end: sends come before the reads recorded
@@ -101,7 +101,7 @@ func makeRising(list []int32) {
 // is caused by that request. Initiations are left: requests, and notifications outside any
 // call of the peer. An initiation of the peer recorded before may have crossed on the wire,
 // and the model assumes so.
-func rigidNeeds(r *Recording, own transport.Direction, flag *interrupt.Flag) []int32 {
+func singleThreadedNeeds(r *Recording, own transport.Direction, flag *interrupt.Flag) []int32 {
 	w := rigidWalk{r: r, own: own, need: make([]int32, 0, r.Frames(own)), taken: takings(r, own.Reverse())}
 	for _, f := range r.byDirection[own] {
 		if flag.Raised() {
@@ -203,10 +203,10 @@ type stop struct {
 	answered bool // the recording has the awaited message
 }
 
-// fillInbox finds the stops of the receive loop, which runs in the order of the recording. So the
+// fillQueue finds the stops of the receive loop, which runs in the order of the recording. So the
 // recording fixes its state at each notification: a call is in flight from the place of its
 // request to the place of its response or cancellation.
-func (s *script) fillInbox(recording *Recording, flag *interrupt.Flag) {
+func (s *script) fillQueue(recording *Recording, flag *interrupt.Flag) {
 	w := inboxWalk{r: recording, s: s, loop: NewLoop[int32](s.model), flag: flag}
 	w.walk()
 	makeRising(s.hold)
@@ -296,7 +296,7 @@ func (w *inboxWalk) add(releasedBy int32) {
 	w.ended = releasedBy == forever
 }
 
-// workSerially finds where a receive loop works, and the frames that the handler sends
+// blockInHandlers finds where a receive loop works, and the frames that the handler sends
 // meanwhile. The loop works at a request until the answer was taken. A frame sent meanwhile
 // needs only the request, for no frame behind was read, unless the handler waits for a call
 // to the peer. That answer is behind the request, so the loop is stuck for ever. The loop is
@@ -311,7 +311,7 @@ func (w *inboxWalk) add(releasedBy int32) {
 // If a request that was read later was answered no later, the recording shows that the end
 // read on, and the loop does not stop. Only a listen always has work: until the
 // cancellation.
-func (s *script) workSerially(r *Recording, flag *interrupt.Flag) {
+func (s *script) blockInHandlers(r *Recording, flag *interrupt.Flag) {
 	w := serialWalk{r: r, s: s, flag: flag, latest: make([]int32, r.Frames(s.own)+1), open: openRequests(r, s.own)}
 	for k, f := range r.byDirection[s.own] {
 		w.latest[k+1], _ = r.answers(r.frames[f])

@@ -12,11 +12,11 @@ type Step struct {
 	Round int
 	// C2S and S2C count the frames in the lanes.
 	C2S, S2C int
-	// Client and Server are the inner queues of ends with a notification queue model, otherwise zero.
+	// Client and Server are the notification queues of the ends that have one, otherwise zero.
 	Client, Server InnerQueue
 }
 
-// InnerQueue is the state of a notification queue's queue of notifications, see [NotificationQueue].
+// InnerQueue is the state of a notification queue, see [NotificationQueue].
 type InnerQueue struct {
 	Size int // notifications in the queue
 	Room int // the Q of [NotificationQueue]
@@ -61,8 +61,8 @@ func Steps(recording *Recording, setup Setup, visit func(Step)) {
 	}
 }
 
-// innerLevel is the state of a notification queue's queue when its end has read a number of frames. The
-// recording fixes it, as it fixes the stops (see fillInbox).
+// innerLevel is the state of a notification queue when its end has read a number of frames. The
+// recording fixes it, as it fixes the stops (see fillQueue).
 type innerLevel struct {
 	size    int32
 	drained int32 // number of the own frame that drains the queue, because it ends the last call; 0: none

@@ -33,7 +33,7 @@ func (s blockedState) waitGraph() waitGraph {
 	return found
 }
 
-// starts returns the blocked nodes: callers of a swallowing client first.
+// starts returns the blocked nodes: callers of a client with a notification queue first.
 func (s blockedState) starts() []node {
 	var calls, blocked []node
 	for _, dir := range directions {

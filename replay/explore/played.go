@@ -53,8 +53,8 @@ func (p *peers) forHalves() halves.Run {
 
 // Modeled returns a plan without a live peer: both ends of a session play their half, each
 // under an endpoint model. At level DeliveryOrder every order of steps comes to the end that
-// [closed.Replay] finds. At SendingOrder both ends send in any legal order; the rigid model, which
-// has a single order, reads as the free model then.
+// [closed.Replay] finds. At SendingOrder both ends send in any legal order; SingleThreaded, which
+// has a single order, reads as Independent then.
 func Modeled(events []store.Event, client, server closed.Model) (Plan, error) {
 	models, err := halves.NewModels(events, client, server)
 	if err != nil {

@@ -239,8 +239,8 @@ func Stop(halves []*Modeled) (category, why string) {
 }
 
 // modelReader makes the reader of a recorded half wait as its model does, for level SendingOrder, where the
-// frames of a script have no fixed number. nil is the free model, and the rigid one, which has a
-// single order. A serial reader works at requests only.
+// frames of a script have no fixed number. nil is Independent, and SingleThreaded, which has a
+// single order. Under BlockingHandlers a reader works at requests only.
 type modelReader struct {
 	inline bool
 	loop   *closed.Loop[mcp.Key] // calls by id
