@@ -157,7 +157,7 @@ func TestStartErrors(t *testing.T) {
 	for name, file := range map[string]struct {
 		text string
 		mode os.FileMode
-	}{text: {"no program", 0o600}, binary: {"#!" + dir + "/missing\n", 0o700}} {
+	}{text: {"no program", 0o600}, binary: {"#!/no/such/interpreter\n", 0o700}} {
 		if err := os.WriteFile(name, []byte(file.text), file.mode); err != nil {
 			t.Fatal(err)
 		}
