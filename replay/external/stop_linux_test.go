@@ -26,7 +26,7 @@ func TestStopEndsAPlay(t *testing.T) {
 				if err := syscall.Mkfifo(began, 0o600); err != nil {
 					t.Fatal(err)
 				}
-				command := []string{"sh", "-c", "echo $$ > " + began + "; " + then}
+				command := []string{"sh", "-c", `echo $$ > "$0"; ` + then, began}
 				stop := make(chan struct{})
 				pid := make(chan int, 1)
 				go func() {
