@@ -169,6 +169,7 @@ func (w *words) cause() {
 		w.say("Its latest progress is %s, %s (#%d); since then it %s nothing of this call.", w.progressOf(c), w.ago(c.progress.at), c.progress.seq, w.tense("has said", "said"))
 		w.show(c.progress.moment, "progress %s", w.progressOf(c))
 		w.serverDid(c)
+		w.explore()
 		w.unknown = "whether the server still works on it"
 	case HalfFrame:
 		w.halfFrame()
@@ -251,10 +252,12 @@ func (w *words) cause() {
 	case NotEnding:
 		w.say("The client closed its end %s (#%d), and the server goes on%s.", w.ago(w.end.at), w.end.seq, w.aged())
 		w.show(w.end.moment, "%s", w.end.text)
+		w.explore()
 		w.unknown = "what holds the server: a timer, a thread, another process"
 	default:
 		w.sayResumed(c)
 		w.serverDid(c)
+		w.explore()
 		w.unknown = "whether the server still works on it, as a slow tool without progress does"
 		switch {
 		case !w.goesOn || !w.live.Server.Asleep:
@@ -291,6 +294,14 @@ func (w *words) serverDid(c *call) {
 	w.sayLauncher()
 	w.sayNeighbours(c)
 	w.sayStderr(w.stderr.between(since.seq, w.end.seq))
+}
+
+// explore makes the next command one that plays the session to the recorded server, where the recording has
+// its command: it says whether the server hangs again, and in which order.
+func (w *words) explore() {
+	if len(w.header.Command) > 0 && w.header.URL == "" {
+		w.next = "explore SESSION -- COMMAND"
+	}
 }
 
 // sayNeighbours tells what happened right before a request, which may be nil: a server may lose the call
@@ -436,6 +447,7 @@ func (w *words) notReading() {
 	}
 	if dir == c2s {
 		w.serverDid(w.first.call)
+		w.explore()
 	}
 	w.proves = "that the bytes left the recorder and were not taken"
 }
