@@ -8,6 +8,9 @@ import (
 	"strings"
 )
 
+// launcherName has the scope that is ours: the name mcprec alone is another project's to publish.
+const launcherName = "@mcprec/mcprec"
+
 // npmPlatform returns how Node names a system and an architecture, as in process.platform
 // and process.arch.
 func npmPlatform(system, arch string) (string, string) {
@@ -63,26 +66,26 @@ func npmFiles(version string) (map[string][]byte, error) {
 			system, arch := npmPlatform(goos, goarch)
 			p := newNpmPackage("@mcprec/"+system+"-"+arch, version, fmt.Sprintf("mcprec for %s on %s", system, arch))
 			p.Systems, p.Architectures, p.Unplugged = []string{system}, []string{arch}, true
-			readme := fmt.Sprintf("# %s\n\nThe program of mcprec for %s on %s. Install the package mcprec instead: it starts this one.\n", p.Name, system, arch)
+			readme := fmt.Sprintf("# %s\n\nThe program of mcprec for %s on %s. Install the package %s instead: it starts this one.\n", p.Name, system, arch, launcherName)
 			if err := add(goos+"_"+goarch, p, readme); err != nil {
 				return nil, err
 			}
 			platforms[p.Name] = version
 		}
 	}
-	p := newNpmPackage("mcprec", version, "Record MCP sessions byte for byte, replay them, see the hang")
+	p := newNpmPackage(launcherName, version, "Record MCP sessions byte for byte, replay them, see the hang")
 	p.Program = map[string]string{"mcprec": "launcher.js"}
 	p.Optional, p.Engines = platforms, map[string]string{"node": ">=16"}
 	p.MCPName = "io.github.mcprec/mcprec"
-	return files, add("launcher", p, fmt.Sprintf(`# mcprec
+	return files, add("launcher", p, fmt.Sprintf(`# %[1]s
 
 Record MCP sessions byte for byte in true order, replay them, and see who waits for whom when
 one hangs.
 
-    npx mcprec demo
+    npx %[1]s demo
 
-mcprec is one program without dependencies, for %s. This package starts it,
+mcprec is one program without dependencies, for %[2]s. This package starts it,
 passes signals on, and ends with its status. In the configuration of a client name the
 program itself rather than npx: see the [installation](https://github.com/mcprec/mcprec/blob/main/docs/install.md).
-`, strings.Join(slices.Sorted(maps.Keys(platforms)), ", ")))
+`, launcherName, strings.Join(slices.Sorted(maps.Keys(platforms)), ", ")))
 }

@@ -33,10 +33,10 @@ func TestNpmInstall(t *testing.T) {
 	needs(t, "npm")
 	registry := newRegistry(t)
 	prefix := t.TempDir()
-	run(t, npm(t, registry.URL, "install", "--prefix", prefix, "mcprec"))
+	run(t, npm(t, registry.URL, "install", "--prefix", prefix, launcherName))
 	system, arch := npmPlatform(runtime.GOOS, runtime.GOARCH)
 	platform := "@mcprec/" + system + "-" + arch
-	if want := []string{platform, "mcprec"}; !slices.Equal(registry.packed(), want) {
+	if want := []string{platform, launcherName}; !slices.Equal(registry.packed(), want) {
 		t.Errorf("npm has fetched the packages %q, want %q", registry.packed(), want)
 	}
 	launcher := filepath.Join(prefix, "node_modules", ".bin", "mcprec")
@@ -56,7 +56,7 @@ func TestNpmInstall(t *testing.T) {
 	}
 	t.Run("no platform", func(t *testing.T) {
 		prefix := t.TempDir()
-		run(t, npm(t, registry.URL, "install", "--prefix", prefix, "--omit=optional", "mcprec"))
+		run(t, npm(t, registry.URL, "install", "--prefix", prefix, "--omit=optional", launcherName))
 		said, err := command(t, filepath.Join(prefix, "node_modules", ".bin", "mcprec"), "version").CombinedOutput()
 		var exit *exec.ExitError
 		if !errors.As(err, &exit) || exit.ExitCode() != 127 || !strings.Contains(string(said), "the package "+platform+" is not installed") {

@@ -65,14 +65,13 @@ func TestPackages(t *testing.T) {
 	}
 }
 
-// TestToAddOne: the places that the README names for «To add one», and no others, say how.
+// TestToAddOne: the places that CONTRIBUTING.md names for «To add one», and no others, say how.
 func TestToAddOne(t *testing.T) {
-	readme, err := os.ReadFile("../../README.md")
+	page, err := os.ReadFile("../../CONTRIBUTING.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, table, _ := strings.Cut(string(readme), "\n«To add one» stands")
-	table, _, _ = strings.Cut(table, "\n\nThe tests")
+	_, table, _ := strings.Cut(string(page), "\n«To add one» stands")
 	named := map[string]bool{}
 	for _, path := range regexp.MustCompile("`([a-z/]+\\.(?:go|txt))`").FindAllStringSubmatch(table, -1) {
 		named[path[1]] = true
@@ -91,7 +90,7 @@ func TestToAddOne(t *testing.T) {
 		has := bytes.Contains(text, []byte("To add one"))
 		name, _ := filepath.Rel("../..", path)
 		if name = filepath.ToSlash(name); has != named[name] {
-			t.Errorf("%s says «To add one»: %t; the README: %t", name, has, named[name])
+			t.Errorf("%s says «To add one»: %t; CONTRIBUTING.md: %t", name, has, named[name])
 		}
 		if has {
 			says++
@@ -99,7 +98,7 @@ func TestToAddOne(t *testing.T) {
 		return err
 	})
 	if err != nil || says != len(named) {
-		t.Errorf("the README names %d files, %d of which are there; %v", len(named), says, err)
+		t.Errorf("CONTRIBUTING.md names %d files, %d of which are there; %v", len(named), says, err)
 	}
 }
 

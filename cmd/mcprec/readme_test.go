@@ -6,9 +6,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
+
+// mostReadme is how many lines the README may have: what a newcomer reads in ten minutes.
+const mostReadme = 200
 
 // TestReadme runs the commands that the README and the pages in docs show, each page in its
 // order and with a store of its own, and holds their output to the text. A block is lines
@@ -24,6 +28,31 @@ func TestReadme(t *testing.T) {
 			t.Parallel()
 			holdOutputs(t, page)
 		})
+	}
+}
+
+// TestPages: the README is short, and what a page links to in the project is there.
+func TestPages(t *testing.T) {
+	pages, err := filepath.Glob("../../docs/*.md")
+	if err != nil || len(pages) < 5 {
+		t.Fatalf("found %d pages in docs (%v)", len(pages), err)
+	}
+	for _, page := range append(pages, "../../README.md", "../../CONTRIBUTING.md", "../../CHANGELOG.md", "../../SECURITY.md") {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if lines := strings.Count(string(text), "\n"); filepath.Base(page) == "README.md" && lines > mostReadme {
+			t.Errorf("the README has %d lines, more than %d", lines, mostReadme)
+		}
+		for _, link := range regexp.MustCompile(`\]\(([^)#\s]+)`).FindAllStringSubmatch(string(text), -1) {
+			if strings.Contains(link[1], ":") {
+				continue
+			}
+			if _, err := os.Stat(filepath.Join(filepath.Dir(page), link[1])); err != nil {
+				t.Errorf("%s links to %s, which is not there", filepath.Base(page), link[1])
+			}
+		}
 	}
 }
 
