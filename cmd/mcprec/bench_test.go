@@ -304,12 +304,12 @@ func BenchmarkState(b *testing.B) {
 		}
 	}
 	for b.Loop() {
-		for _, name := range []string{"list", "show", "tail", "state", "diff", "check"} {
+		for _, name := range []string{"list", "show", "last", "state", "diff", "check"} {
 			took[name] = append(took[name], 0)
 		}
 		longest("check", "check")
 		longest("list", "list")
-		longest("tail", "tail")
+		longest("last", "show", "--last", "10")
 		for i := 1; i <= 9; i++ {
 			at := strconv.Itoa(n * i / 9)
 			longest("show", "show", "--from", at, "-n", "20")

@@ -67,7 +67,7 @@ func newCheck() *cobra.Command {
 	o.span.addFlags(cmd)
 	f := cmd.Flags()
 	f.BoolVar(&o.all, "all", false, "check every session of the store, or those of --since and --label: a line each")
-	addChoice(cmd, &o.format, "format", "text, json, junit or sarif", "text", "json", "junit", "sarif")
+	addFormat(cmd, &o.format, "", "text", "json", "junit", "sarif")
 	addChoice(cmd, &o.failOn, "fail-on", "the least `SEVERITY` that fails: error, warning, or never", "error", "warning", "never")
 	f.BoolVar(&o.rules, "rules", false, "print the rules: severity, revisions, section of the specification")
 	f.StringVar(&o.explain, "explain", "", "say what a `RULE` asks for, why, and what breaks it")

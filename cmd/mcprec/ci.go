@@ -95,7 +95,7 @@ func newCI() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&o.target.URL, "target", "", "drive the HTTP server whose MCP endpoint is `URL`, in place of COMMAND")
 	f.StringArrayVar(&o.target.Headers, "header", nil, "with --target: send `'NAME: VALUE'` with every request; may be repeated")
-	addChoice(cmd, &o.format, "format", "of standard output: text or json", "text", "json")
+	addFormat(cmd, &o.format, "of standard output: ", "text", "json")
 	addChoice(cmd, &o.failOn, "fail-on", "the least `LEVEL` that fails: error, warning, note or never; or breaking,\nrisky or minor", "error", "warning", "note", "never", "breaking", "risky", "minor")
 	f.StringVar(&o.junit, "junit", "", "write a JUnit report to `FILE`, too")
 	f.StringVar(&o.sarif, "sarif", "", "write a SARIF 2.1.0 log to `FILE`, too")

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -11,6 +12,7 @@ import (
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/output"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport/phrase"
 )
 
 // atMost is cobra.MaximumNArgs with the usage exit code.
@@ -84,6 +86,52 @@ func openSession(cmd *cobra.Command, home home, arg string) (*session.Session, e
 // openPrinted is openSession for a command that prints while it reads.
 func openPrinted(cmd *cobra.Command, home home, arg string) (*session.Session, error) {
 	return session.Open(cmd.Context(), home.Home, arg, cmd.InOrStdin(), cmd.ErrOrStderr())
+}
+
+// splitEvent takes the event out of the arguments of a command that takes one session and one event, as in '#5',
+// FILE 5 or 5 FILE. 0 is none: a number alone may also be a session.
+func splitEvent(args []string) (rest []string, seq uint64, err error) {
+	if len(args) == 0 || len(args) == 1 && args[0] != "" && args[0][0] != '#' {
+		return args, 0, nil
+	}
+	for i := len(args) - 1; i >= 0; i-- {
+		if seq, ok := session.ParseEvent(args[i]); ok {
+			return slices.Delete(slices.Clone(args), i, i+1), seq, nil
+		}
+	}
+	return nil, 0, cli.Usagef("%s is no number of an event; want one such as 37", phrase.ShellWord(args[len(args)-1]))
+}
+
+// openAtEvent opens the session that arguments name, for a command that prints while it reads, and returns the
+// event that they name; 0 for none.
+func openAtEvent(cmd *cobra.Command, home home, args []string) (*session.Session, uint64, error) {
+	rest, seq, err := splitEvent(args)
+	if err != nil {
+		return nil, 0, err
+	}
+	if alone, ok := session.ParseEvent(firstOf(rest)); ok && seq == 0 && len(rest[0]) < leastPrefix {
+		isLabel, err := isLabel(cmd, home, rest[0])
+		if err != nil {
+			return nil, 0, err
+		}
+		if !isLabel {
+			rest, seq = nil, alone
+		}
+	}
+	s, err := openPrinted(cmd, home, firstOf(rest))
+	return s, seq, err
+}
+
+// isLabel reports whether a session of the store has a label. A number alone that is none is an event of the newest
+// session, if it is shorter than the ids that mcprec list shows.
+func isLabel(cmd *cobra.Command, home home, text string) (_ bool, err error) {
+	db, err := session.OpenUnmasked(cmd.Context(), home.Home)
+	if err != nil {
+		return false, err
+	}
+	defer closeInto(&err, db)
+	found, err := db.Labelled(cmd.Context(), text)
+	return len(found) > 0, err
 }
 
 // openStore opens the store of a command. It must be closed.

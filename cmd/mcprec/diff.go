@@ -43,7 +43,7 @@ func newDiff() *cobra.Command {
 	o.ruleFlags.addFlags(cmd)
 	o.filterFlag.addFlags(cmd)
 	f := cmd.Flags()
-	addChoice(cmd, &o.format, "format", "text, json or junit", "text", "json", "junit")
+	addFormat(cmd, &o.format, "", "text", "json", "junit")
 	f.StringSliceVar(&o.only, "only", nil, "the `SECTIONS` that are reported and decide: "+strings.Join(diff.Sections(), ",\n"))
 	f.BoolVar(&o.bytes, "bytes", false, "also tell of messages that say the same and are spelled otherwise")
 	f.BoolVar(&o.loose, "any-order", false, "a notification that came on the other side of its call's answer, or changed\nplaces with another, is a note")

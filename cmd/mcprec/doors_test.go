@@ -90,13 +90,11 @@ func doorSessions() (stdio, overHTTP []store.Event) {
 // a client. A line that begins with "wire" may say secrets on standard output, which is the
 // protocol's.
 var doors = map[string][]string{
-	"list":    {"list", "list --format json", "list 019a", "list --wide", "list --wide --format json", "list --filter tool:login", "list --filter tool:login|x --format json --since 999w"},
-	"tools":   {"tools", "tools --format json"},
-	"servers": {"servers", "servers --format json"},
+	"list":  {"list", "list --format json", "list 019a", "list --wide", "list --wide --format json", "list --filter tool:login", "list --filter tool:login|x --format json --since 999w"},
+	"stats": {"stats", "stats --format json", "stats --by server", "stats --by server --format json"},
 	"show": {"show S", "show H", "show F", "show --format json S", "show --format json H", "show --from 3 S", "show --pairs H", "show --format sequence S", "show --filter tool:login S", "show 019a",
-		"show --http H", "show --body --color always S", "show --body=full --http H", "show --body --format json S", "show S #5", "show --format json H #6", "show S #12"},
+		"show --http H", "show --body --color always S", "show --body=full --http H", "show --body --format json S", "show S #5", "show --format json H #6", "show S 12", "show --last 50 S", "show --last 50 --http --body H", "show --last 2 --format json F", "show -f --last 5 S"},
 	"view":            {"view S", "view H", "view S G", "view --dir", "view -o O S", "view -o O H", "view -o O F"},
-	"tail":            {"tail -n 50 S", "tail -n 50 H", "tail -n 50 --http --body H", "tail -n 2 --format json F", "tail -f -n 5 S"},
 	"export":          {"export --dir c2s --format raw S", "export --dir s2c --format raw S", "export --dir stderr --format raw S", "export -o O H", "export -o O F", "export --salvage S", "export --filter tool:login S"},
 	"import":          {"import G"},
 	"mcp":             {"mcp"},
@@ -116,10 +114,9 @@ var doors = map[string][]string{
 	"probe":  {"probe -- fakeserver stderr password=live-pw-9z8y7x", "probe --format json -- mcprec serve F"},
 	"buffer": {"buffer S", "buffer --format json H", "buffer F"},
 	"diff":   {"diff S G", "diff --format json F G", "diff --format junit S G", "diff --bytes S G", "diff S H"},
-	"state":  {"state S", "state --format json H", "state --at 6 --diff 100% S", "state F"},
-	"bisect": {"bisect --expr failures>0 S", "bisect --expr failures>0 --format json F"},
+	"state":  {"state S", "state --format json H", "state --at 6 --diff 100% S", "state F", "state --first failures>0 S", "state --first failures>0 --format json F"},
 	"store": {"store verify", "store verify S", "store verify F", "store repair", "store repair --dry-run", "store prune --keep 0 --older-than 1h --dry-run",
-		"store prune --older-than 1h --format json", "store compact", "store stats", "store stats --format json", "store keep S"},
+		"store prune --older-than 1h --format json", "store compact", "store size", "store size --format json", "store keep S"},
 	"share":  {"help share"}, // see testdata/script/share.txtar
 	"redact": {"redact --scan", "redact --scan --format json F", "redact -o O S", "redact -o O F", "redact --in-place H"},
 	"rm":     {"rm S", "rm 019a"},

@@ -279,14 +279,14 @@ var shapes = []struct {
 
 // readers are the commands that read a session, with FILE for its file and OUT for a file to write.
 var readers = []string{
-	"check FILE", "why FILE", "state FILE", "show FILE", "show --format sequence FILE", "show --format json FILE", "tail FILE", "replay FILE",
-	"replay --client blocking-handlers --server blocking-handlers FILE", "replay --need --client answers-inline --server answers-inline FILE", "diff FILE FILE", "bisect --expr messages>10000000||progress(t)>1 FILE",
+	"check FILE", "why FILE", "state FILE", "show FILE", "show --format sequence FILE", "show --format json FILE", "show --last 10 FILE", "replay FILE",
+	"replay --client blocking-handlers --server blocking-handlers FILE", "replay --need --client answers-inline --server answers-inline FILE", "diff FILE FILE", "state --first messages>10000000||progress(t)>1 FILE",
 	"export -o OUT FILE", "export --format otlp -o OUT FILE", "export --format mermaid -o OUT FILE", "export --format har -o OUT FILE",
 	"view -o OUT FILE", "redact -o OUT FILE", "ci FILE", "explore --orders 3 FILE", "import FILE",
 }
 
 // overStore are the commands that read all sessions of a store.
-var overStore = []string{"list", "list --hung", "tools", "servers", "check --all", "why", "redact --scan", "store verify", "store stats"}
+var overStore = []string{"list", "list --hung", "stats", "stats --by server", "check --all", "why", "redact --scan", "store verify", "store size"}
 
 // most is how many times as much as half of it a thing may cost. What is quadratic costs four times as much.
 const most = 2.6

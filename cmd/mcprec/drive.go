@@ -111,7 +111,7 @@ func newDrive() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&o.target.URL, "target", "", "drive the HTTP server whose MCP endpoint is `URL`, in place of COMMAND")
 	f.StringArrayVar(&o.target.Headers, "header", nil, "with --target: send `'NAME: VALUE'` with every request; may be repeated")
-	addChoice(cmd, &o.format, "format", "text, json or junit", "text", "json", "junit")
+	addFormat(cmd, &o.format, "", "text", "json", "junit")
 	f.StringVarP(&o.out, "out", "o", "", "write the report to `FILE`; standard output then has the text")
 	f.DurationVar(&o.timeout, "timeout", 30*time.Second, "give up when nothing that was recorded came for so long")
 	f.StringVar(&o.timing, "timing", "none", "when the client speaks: none (at once), recorded, or a speed, as 2x or\n0.5x; a client that asks until something is done needs its time")

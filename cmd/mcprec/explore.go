@@ -97,7 +97,7 @@ func newExplore() *cobra.Command {
 	f.StringVar(&o.token, "token", "", "run the one order of this `TOKEN`")
 	addChoice(cmd, &o.level, "vary", "which order may change: that of delivery, or also that of sending", "delivery", "sending")
 	addOutFlags(cmd, &o.out, "", "write the smallest session that hangs in the same way to this `FILE`")
-	addChoice(cmd, &o.format, "format", "text or json", "text", "json")
+	addFormat(cmd, &o.format, "", "text", "json")
 	completeWords(cmd, "buffer", "sweep", "0", "1", "c2s=", "unbounded")
 	return cmd
 }

@@ -56,6 +56,34 @@ func addChoice(cmd *cobra.Command, value *string, flag, usage string, words ...s
 	completeWords(cmd, flag, words...)
 }
 
+// addFormat adds --format, whose value is one of some words, the first of which is the default; and --json, where json
+// is among them. says is what is written in that format, or "".
+func addFormat(cmd *cobra.Command, value *string, says string, words ...string) {
+	last := len(words) - 1
+	addChoice(cmd, value, "format", says+strings.Join(words[:last], ", ")+" or "+words[last], words...)
+	if !slices.Contains(words, "json") {
+		return
+	}
+	cmd.Flags().BoolFunc("json", "the same as --format json: see mcprec help formats", func(text string) error {
+		isJSON, err := strconv.ParseBool(text)
+		if isJSON {
+			*value = "json"
+		}
+		return err
+	})
+}
+
+// jsonFields is the annotation of a command with the members of what its --json prints.
+const jsonFields = "fields of --json"
+
+// annotate keeps a fact of a command for its help.
+func annotate(cmd *cobra.Command, name, fact string) {
+	if cmd.Annotations == nil {
+		cmd.Annotations = map[string]string{}
+	}
+	cmd.Annotations[name] = fact
+}
+
 func (c *choice) String() string { return *c.value }
 
 func (c *choice) Set(word string) error {
@@ -77,6 +105,23 @@ func addParsed[T any](cmd *cobra.Command, value **T, flag, usage string, parse f
 	})
 }
 
+// eventNumber is a flag whose value is the number of an event, as 5 or #5.
+type eventNumber uint64
+
+func (n *eventNumber) String() string { return strconv.FormatUint(uint64(*n), 10) }
+
+// Set implements pflag.Value.
+func (n *eventNumber) Set(text string) error {
+	seq, ok := session.ParseEvent(text)
+	if !ok {
+		return errors.New("no number of an event") // flagError says what is wanted
+	}
+	*n = eventNumber(seq)
+	return nil
+}
+
+func (n *eventNumber) Type() string { return "EVENT" }
+
 func oneOf(flag, value string, allowed ...string) error {
 	if slices.Contains(allowed, value) {
 		return nil
@@ -91,7 +136,7 @@ func flagError(err error) error {
 	if !errors.As(err, &invalid) {
 		return err
 	}
-	wants := map[string]string{"int": "a number", "uint64": "a number of 0 or more", "duration": "a duration such as 500ms or 10s", "bool": "true or false"}
+	wants := map[string]string{"int": "a number", "uint64": "a number of 0 or more", "duration": "a duration such as 500ms or 10s", "bool": "true or false", "EVENT": "the number of an event, such as 5"}
 	flag := invalid.GetFlag()
 	want, ok := wants[flag.Value.Type()]
 	if !ok {
@@ -168,7 +213,7 @@ func (h *home) heedMaskFlags(cmd *cobra.Command) { h.heed(cmd, maskFlags) }
 func (h *home) heedMaskRules(cmd *cobra.Command) { h.heed(cmd, maskRuleFlags) }
 
 func (h *home) heed(cmd *cobra.Command, names []string) {
-	cmd.Annotations = map[string]string{heededMasks: strings.Join(names, " ")}
+	annotate(cmd, heededMasks, strings.Join(names, " "))
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) (err error) {
 		f := cmd.Flags()
 		list := func(name string) []string {

@@ -169,8 +169,8 @@ const exitTopic = `Exit codes:
   0    fine
   1    a check failed: why, check, ci, verify, redact --scan or serve --fail found something;
        replay, explore or drive has another verdict than pass, or the session
-       that replay or explore plays hung itself; diff found a difference; bisect found
-       nothing; repair could not save everything
+       that replay or explore plays hung itself; diff found a difference; state --first
+       found nothing; repair could not save everything
   2    usage: a flag, an argument, or an unknown or ambiguous session
   3    a store or a file that cannot be read or written
   4    record: the command exited 0, but not everything could be recorded
@@ -328,7 +328,7 @@ store reaches 80 % of its size, the oldest until it is at 70 %. Never deleted ar
   what mcprec store keep SESSION names
   what was imported, and copies that mcprec redact made
 
-The last three are not counted, either. mcprec list and mcprec store stats say what the
+The last three are not counted, either. mcprec list and mcprec store size say what the
 budget is, what of it is used, and what was last deleted for it.
 
   record --keep-size 10GiB --keep-age 26w    another limit; serve uses the default
@@ -338,7 +338,7 @@ budget is, what of it is used, and what was last deleted for it.
 While a database is written anew to give space back to the disk, it is there twice.
 
 mcprec store has the commands that keep it: verify, repair, compact, prune, keep and
-stats. What a user needs now and then is rm, which removes a session, and redact.
+size. What a user needs now and then is rm, which removes a session, and redact.
 `
 
 const sharingTopic = `A team reads what was recorded on many machines through a stream that they share, in NATS
@@ -364,25 +364,34 @@ func formatsTopic(root *cobra.Command) string {
 	b.WriteString(`Every command prints text for people. --format FORMAT prints something else:
 
 `)
-	var list func(cmd *cobra.Command)
-	list = func(cmd *cobra.Command) {
-		for _, c := range cmd.Commands() {
-			if f := c.Flags().Lookup("format"); f != nil && c.IsAvailableCommand() && c.Name() != "export" {
-				if words, ok := f.Value.(*choice); ok {
-					fmt.Fprintf(&b, "  %-14s  %s\n", strings.TrimPrefix(c.CommandPath(), root.Name()+" "), strings.Join(words.words, ", "))
-				}
+	walkCommands(root, func(c *cobra.Command) {
+		if f := c.Flags().Lookup("format"); f != nil && c.IsAvailableCommand() && c.Name() != "export" {
+			if words, ok := f.Value.(*choice); ok {
+				fmt.Fprintf(&b, "  %-14s  %s\n", strings.TrimPrefix(c.CommandPath(), root.Name()+" "), strings.Join(words.words, ", "))
 			}
-			list(c)
 		}
-	}
-	list(root)
+	})
 	b.WriteString(`
-json is one object, or one a line where there are several; the help of the command names
-its members. junit and sarif are for continuous integration.
+json, for which --json stands as well, is one object, or one a line where there are several. junit and sarif are for continuous integration.
 
 mcprec export writes a whole session, and mcprec import reads jsonl and what other
 recorders write:
 
 ` + helpTable(10, exportFormats, func(f exportFormat) (string, string) { return f.name, f.says }))
+	b.WriteString("\nThe members of --json, where the help of the command does not name them. A name that ends in\n" +
+		"_ns is a number of nanoseconds, at is a duration such as 1.5s, and a time is RFC 3339:\n\n")
+	walkCommands(root, func(c *cobra.Command) {
+		if fields := c.Annotations[jsonFields]; fields != "" {
+			fmt.Fprintf(&b, "  %s\n      %s\n", strings.TrimPrefix(c.CommandPath(), root.Name()+" "), strings.ReplaceAll(fields, "\n", " "))
+		}
+	})
 	return b.String()
+}
+
+// walkCommands calls f for the commands below cmd.
+func walkCommands(cmd *cobra.Command, f func(*cobra.Command)) {
+	for _, c := range cmd.Commands() {
+		f(c)
+		walkCommands(c, f)
+	}
 }

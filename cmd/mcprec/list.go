@@ -67,7 +67,7 @@ if it is; hung_ns, how long one that has ended was, where that was looked at; wi
 	o.heedMaskFlags(cmd)
 	o.span.addFlags(cmd)
 	o.filterFlag.addFlags(cmd)
-	addChoice(cmd, &o.format, "format", "text or json", "text", "json")
+	addFormat(cmd, &o.format, "", "text", "json")
 	cmd.Flags().BoolVar(&o.wide, "wide", false, "say also which server and client it was, and their revision")
 	cmd.Flags().BoolVar(&o.stuck, "stuck", false, "only live sessions in which something is stuck, as mcprec why finds it")
 	cmd.Flags().BoolVar(&o.hung, "hung", false, "only sessions that have ended, and in which something was stuck until then")
@@ -332,13 +332,16 @@ func commandOf(session store.Session) string {
 	return strings.Join(session.Command, " ")
 }
 
-// shortIDs returns the shortest unique prefix of each id, of 8 characters or more.
+// leastPrefix is how many characters of an id a list shows at least.
+const leastPrefix = 8
+
+// shortIDs returns the shortest unique prefix of each id, of leastPrefix characters or more.
 func shortIDs(sessions []store.Session) map[store.SessionID]string {
 	need := make(map[store.SessionID]int, len(sessions))
 	sorted := make([]store.SessionID, len(sessions))
 	for i, s := range sessions {
 		sorted[i] = s.ID
-		need[s.ID] = 8
+		need[s.ID] = leastPrefix
 	}
 	slices.Sort(sorted)
 	for i := 1; i < len(sorted); i++ {

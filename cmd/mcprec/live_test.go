@@ -196,7 +196,7 @@ func TestFiveRecorders(t *testing.T) {
 	home := t.TempDir()
 	n := soak(300, 50_000)
 	clients := startClients(t, home, 5)
-	follower := exec.CommandContext(t.Context(), "mcprec", "tail", "-f", "-n", "1000000", "--store", home)
+	follower := exec.CommandContext(t.Context(), "mcprec", "show", "-f", "--last", "1000000", "--store", home)
 	var followed bytes.Buffer
 	follower.Stdout = &followed
 	if err := follower.Start(); err != nil {
@@ -229,10 +229,10 @@ func TestFiveRecorders(t *testing.T) {
 		c.close()
 	}
 	if err := follower.Wait(); err != nil {
-		t.Errorf("tail -f: %v", err)
+		t.Errorf("show -f: %v", err)
 	}
 	if got := strings.Count(followed.String(), "\n"); got != len(sessions(t, home)[4]) {
-		t.Errorf("tail -f showed %d events of %d", got, len(sessions(t, home)[4]))
+		t.Errorf("show -f showed %d events of %d", got, len(sessions(t, home)[4]))
 	}
 	for i, log := range sessions(t, home) {
 		if got := checkPings(t, log); got != n {

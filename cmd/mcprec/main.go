@@ -106,7 +106,7 @@ the beginning of one, a label, or a path; where none is given, it is the newest.
 		root.AddCommand(commands...)
 	}
 	add("Record", newRecord(std), newWrap(), newUnwrap(), newDemo())
-	add("Look", newList(), newShow(), newTail(), newView(), newState(), newTools(), newServers(), newDiff(), newBisect())
+	add("Look", newList(), newShow(), newView(), newState(), newStats(), newDiff())
 	add("Why it hangs", newWhy(), newCheck(), newReplay(), newExplore(), newProbe(), newMCP(std))
 	add("Test", newServe(std), newDrive(), newCI())
 	add("Keep", newRemove(), newRedact(), newStore(), newShare(std))

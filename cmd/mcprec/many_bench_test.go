@@ -58,11 +58,11 @@ func BenchmarkManySessions(b *testing.B) {
 	many, few := b.TempDir(), b.TempDir()
 	manySessions(b, many, 10_000)
 	manySessions(b, few, 10)
-	questions := []string{"list", "list --filter tool:tool3", "tools", "servers"}
+	questions := []string{"list", "list --filter tool:tool3", "stats", "stats --by server"}
 	times := map[string][]time.Duration{}
 	var most float64
 	for _, home := range []string{many, few} {
-		timed(b, "mcprec", "tools", "--store", home) // the files are in memory then
+		timed(b, "mcprec", "stats", "--store", home) // the files are in memory then
 	}
 	for b.Loop() {
 		for _, question := range questions {

@@ -110,11 +110,11 @@ func TestHostileTexts(t *testing.T) {
 	runLine(t, "import", path)
 	typed := strings.ReplaceAll(evil, "\n", "") // what the user's own words have, they have typed
 	for _, line := range []string{
-		"list", "show", "show --format json", "tail", "check", "check --format json", "check --format junit", "check --format sarif",
-		"state", "state --at 6", "state --format json", "state --at 2 --diff 100%", "bisect --expr exit==\"x\"", "bisect --expr failures>0",
+		"list", "show", "show --format json", "show --last 10", "check", "check --format json", "check --format junit", "check --format sarif",
+		"state", "state --at 6", "state --format json", "state --at 2 --diff 100%", "state --first exit==\"x\"", "state --first failures>0",
 		"store verify", "replay", "replay --client notification-queue=0 --server blocking-handlers", "replay --format json", "explore --orders 3", "explore --format json --orders 3",
 		"show --filter " + typed, "show " + typed, "show --from " + typed, "show --format " + typed, typed, "show --filter \"FORGED\"", "show --format sequence", "export --format mermaid", "export --format text", "export --format har", "export --format otlp", "show --pairs --color always --filter kind:messages", "rm 019b" + typed,
-		"buffer " + path, "diff " + path + " ../../fixtures/seed.jsonl", "diff --format json " + path + " ../../fixtures/seed.jsonl", "redact --scan " + path, "serve " + path, "drive " + path, "drive " + path + " -- go version", "import " + path + typed, "show " + path + typed, "tail --pairs " + typed,
+		"buffer " + path, "diff " + path + " ../../fixtures/seed.jsonl", "diff --format json " + path + " ../../fixtures/seed.jsonl", "redact --scan " + path, "serve " + path, "drive " + path, "drive " + path + " -- go version", "import " + path + typed, "show " + path + typed, "show --last 10 --pairs " + typed,
 	} {
 		args := strings.Split(line, " ")
 		out, errs := runLine(t, args...)

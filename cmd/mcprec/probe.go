@@ -51,7 +51,7 @@ func newProbe() *cobra.Command {
 	f.StringVar(&o.call, "call", "", "the `TOOL` that may be called: one that asks the client, or takes its time")
 	f.StringVar(&o.arguments, "args", "", "the arguments of --call, as `JSON`")
 	f.IntVar(&o.notifications, "notifications", 256, "how many notifications to try before it says that there is no limit")
-	addChoice(cmd, &o.format, "format", "text or json", "text", "json")
+	addFormat(cmd, &o.format, "", "text", "json")
 	return cmd
 }
 

@@ -81,7 +81,7 @@ The space is given back at once where it is worth it, as mcprec store compact do
 	f.VarP(&o.labels, "label", "l", "only sessions with this `LABEL`, or NAME=VALUE; of several they must have all")
 	f.BoolVar(&o.kept, "kept", false, "remove kept sessions, too")
 	f.BoolVar(&o.dry, "dry-run", false, "only list what would go")
-	addChoice(cmd, &o.format, "format", "text or json", "text", "json")
+	addFormat(cmd, &o.format, "", "text", "json")
 	return cmd
 }
 
@@ -328,36 +328,36 @@ func runRemove(cmd *cobra.Command, home home, args []string) (err error) {
 	return nil
 }
 
-// statsLabels is how many labels the text lists: the largest ones.
-const statsLabels = 20
+// sizeLabels is how many labels the text lists: the largest ones.
+const sizeLabels = 20
 
-type statsOptions struct {
+type sizeOptions struct {
 	home
 	labels labels
 	format string
 }
 
-func newStats() *cobra.Command {
-	var o statsOptions
+func newSize() *cobra.Command {
+	var o sizeOptions
 	cmd := &cobra.Command{
-		Use:   "stats",
+		Use:   "size",
 		Short: "Count what is in the store and what it takes on the disk",
-		Long: `stats counts the sessions of the store, in all and by label: events, bytes of messages
+		Long: `size counts the sessions of the store, in all and by label: events, bytes of messages
 as they passed (recorded), and what they take in the store (stored). It says how much
 of the databases is free, which mcprec store compact gives back, how many spools there
 are: files of live sessions, and of those that ended and are not yet moved; and what the
 budget of the store is (mcprec help storage), with what was last deleted for it.
 
 With --label only the sessions with that label are counted.`,
-		Example:           "  mcprec store stats\n  mcprec store stats --label env=ci --format json",
+		Example:           "  mcprec store size\n  mcprec store size --label env=ci --format json",
 		Args:              atMost(0),
 		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              func(cmd *cobra.Command, _ []string) error { return runStats(cmd, o) },
+		RunE:              func(cmd *cobra.Command, _ []string) error { return runSize(cmd, o) },
 	}
 	o.home.addFlags(cmd)
 	o.heedMaskFlags(cmd)
 	cmd.Flags().VarP(&o.labels, "label", "l", "only sessions with this `LABEL`, or NAME=VALUE; of several they must have all")
-	addChoice(cmd, &o.format, "format", "text or json", "text", "json")
+	addFormat(cmd, &o.format, "", "text", "json")
 	return cmd
 }
 
@@ -374,7 +374,7 @@ type counts struct {
 	Newest   *time.Time          `json:"newest"`
 }
 
-// statistics is the stable form of stats --format json.
+// statistics is the stable form of store size --format json.
 type statistics struct {
 	Store string `json:"store"`
 	counts
@@ -435,7 +435,7 @@ func (c *counts) add(session store.Session, stored int64) {
 	}
 }
 
-func runStats(cmd *cobra.Command, options statsOptions) (err error) {
+func runSize(cmd *cobra.Command, options sizeOptions) (err error) {
 	db, err := openStore(cmd, options.home)
 	if err != nil {
 		return err
@@ -502,14 +502,14 @@ func (x *statistics) text(w io.Writer) error {
 	})
 	const format = "%8v  %8v  %10s  %10s  %-19s  %s\n"
 	fmt.Fprintf(w, "\n"+format, "SESSIONS", "EVENTS", "RECORDED", "STORED", "NEWEST", "LABEL")
-	for _, name := range names[:min(len(names), statsLabels)] {
+	for _, name := range names[:min(len(names), sizeLabels)] {
 		c, newest := x.Labels[name], ""
 		if c.Newest != nil {
 			newest = c.Newest.Local().Format(time.DateTime)
 		}
 		fmt.Fprintf(w, format, c.Sessions, c.Events, output.Size(int64(c.Recorded)), output.Size(c.Stored), newest, output.Plain(name))
 	}
-	if n := len(names) - statsLabels; n > 0 {
+	if n := len(names) - sizeLabels; n > 0 {
 		fmt.Fprintf(w, "%d more with --format json\n", n)
 	}
 	return nil

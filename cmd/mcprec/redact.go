@@ -69,7 +69,7 @@ does not call it back. Make a new one.
 	f.BoolVar(&o.scan, "scan", false, "only list where there are secrets, in all sessions of the store if none is\nnamed")
 	f.BoolVar(&o.inPlace, "in-place", false, "put the copy in the session's place")
 	addOutFlags(cmd, &o.out, "", "write the copy to the fixture `FILE`; - is standard output")
-	addChoice(cmd, &o.format, "format", "with --scan: text or json", "text", "json")
+	addFormat(cmd, &o.format, "with --scan: ", "text", "json")
 	return cmd
 }
 

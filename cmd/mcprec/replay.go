@@ -96,7 +96,7 @@ func newReplay() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVarP(&o.capacity, "buffer", "c", "0", "`N`, c2s=N,s2c=N, or unbounded")
 	o.models.addFlags(cmd, "independent", "")
-	addChoice(cmd, &o.format, "format", "text or json", "text", "json")
+	addFormat(cmd, &o.format, "", "text", "json")
 	f.BoolVar(&o.list, "models", false, "list the SDKs whose models are known, and the source of each")
 	f.BoolVar(&o.need, "need", false, "say the least buffer with which the session does not hang, for each model,\nor for the pair of --client and --server; with --buffer, how much of that is left")
 	f.BoolVar(&o.expect, "expect", false, "hold the session to the verdicts its header states")

@@ -3,8 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -22,45 +21,34 @@ type showOptions struct {
 	home
 	filterFlag
 	format string
-	from   uint64
+	from   eventNumber
 	limit  int
+	last   int
+	follow bool
 	pairs  bool
 	http   bool
 	body   string
 }
 
 func newShow() *cobra.Command {
-	var o showOptions
+	o := showOptions{from: 1}
 	cmd := &cobra.Command{
-		Use:   "show [SESSION] [#EVENT]",
-		Short: "Show a session's events in their order, one a line or as a sequence diagram; or one event whole",
-		Long: `show prints one line an event: its number, its time since the start in seconds, its
-direction, over HTTP the number of its exchange in brackets, and what it says.
-Responses name the method they answer and how long it took; with --pairs requests also
-name their answer, and whatever is about a call its request. --body prints what each
-message says below its line, --body=full all of it. A number with # ('#37', in quotes for
-the shell) shows that event alone and whole.
+		Use:   "show [SESSION] [EVENT]",
+		Short: "Show a session's messages in their order, one a line or as a diagram; or one whole",
+		Long: `show prints one line an event: its number, the seconds since the start, its direction, over
+HTTP the number of its exchange in brackets, and what it says. EVENT is such a number, as in
+show 5 or show FILE 5: that event alone and whole. -f shows what is recorded now, as it comes.
 
-Over HTTP the events of the transport are left out, unless they tell of a failure; --http
-shows them, and so does a --filter that they fit. On a terminal lines are cut to its width.
-
---format sequence draws a diagram as wide as the terminal ($COLUMNS, else 100 columns): an arrow
-a message, dashed for notifications, and beside the lifelines a rail for each call, from
-its request to its answer: at the left those of the client, at the right the server's.
-mcprec export --format mermaid writes one for documents.
-
---format json prints one object a line: seq, at (a Go duration), kind, dir,
-stream, bytes, unterminated, text, messages (a list of kind, method, target, id,
-token, error, text, request, latency; with --pairs response), with --body also message. It
-leaves no events out. For the exact bytes see mcprec export --secrets.
+--format sequence draws an arrow for each message, dashed for a notification, and beside the
+two sides a rail for each call, from its request to its answer. The events of the transport
+over HTTP are left out, unless they tell of a failure, or --http or --filter asks for them.
+With -f and no SESSION it waits, if need be, for a session that is live.
 
 ` + sessionHelp,
 		Example: `  mcprec show
-  mcprec show --body --filter tool:search
-  mcprec show SESSION '#37'
-  mcprec show --filter 'tool:search status:error|pending' --pairs
-  mcprec show --filter 'took:>1s' SESSION
-  mcprec show --format sequence --from 100 -n 40 SESSION`,
+  mcprec show 37
+  mcprec show --filter 'tool:search status:error|pending' --pairs SESSION
+  mcprec show -f --body`,
 		Args:              atMost(2),
 		ValidArgsFunction: completeSessions,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runShow(cmd, o, args) },
@@ -69,12 +57,16 @@ leaves no events out. For the exact bytes see mcprec export --secrets.
 	o.home.heedMaskFlags(cmd)
 	o.filterFlag.addFlags(cmd)
 	f := cmd.Flags()
-	addChoice(cmd, &o.format, "format", "text, json or sequence", "text", "json", "sequence")
-	f.Uint64Var(&o.from, "from", 1, "begin with event `SEQ`")
+	addFormat(cmd, &o.format, "", "text", "json", "sequence")
+	f.Var(&o.from, "from", "begin with this `EVENT`")
 	f.IntVarP(&o.limit, "limit", "n", 0, "show `N` events only; 0 is all")
+	f.IntVar(&o.last, "last", 0, "show the last `N` events; with -f 10, unless --from is given")
+	f.BoolVarP(&o.follow, "follow", "f", false, "go on as events are recorded, until the session ends")
 	f.BoolVar(&o.pairs, "pairs", false, "name the answer at each request, and the request of each answer")
 	f.BoolVar(&o.http, "http", false, "show the events of HTTP too")
 	addBodyFlag(cmd, &o.body)
+	annotate(cmd, jsonFields, `seq, at, kind, dir, stream, bytes, unterminated, text, messages (kind, method, target, id, token,
+error, text, request, latency; with --pairs response), with --body message; no event is left out`)
 	return cmd
 }
 
@@ -99,11 +91,7 @@ func newPrinter(out *output.Screen, format string, pairs bool, body string) repo
 var errEnough = errors.New("enough")
 
 func runShow(cmd *cobra.Command, options showOptions, args []string) (err error) {
-	if err := notNegative("limit", options.limit); err != nil {
-		return err
-	}
-	arg, event, err := eventOf(args)
-	if err != nil {
+	if err := options.settle(cmd); err != nil {
 		return err
 	}
 	fits, err := options.parse()
@@ -114,7 +102,14 @@ func runShow(cmd *cobra.Command, options showOptions, args []string) (err error)
 	if err != nil {
 		return err
 	}
-	s, err := openPrinted(cmd, options.home, arg)
+	if options.follow && len(args) == 0 {
+		live, err := awaitLive(cmd, options.home)
+		if err != nil {
+			return err
+		}
+		args = []string{live}
+	}
+	s, event, err := openAtEvent(cmd, options.home, args)
 	if err != nil {
 		return err
 	}
@@ -140,28 +135,26 @@ func runShow(cmd *cobra.Command, options showOptions, args []string) (err error)
 	return nil
 }
 
-// eventOf returns the session and the event that the arguments name; 0 for no event. The
-// second argument may be a number without #.
-func eventOf(args []string) (arg string, event uint64, err error) {
-	if len(args) == 0 {
-		return "", 0, nil
+// settle refuses flags that do not go together, and sets --last as -f has it.
+func (o *showOptions) settle(cmd *cobra.Command) error {
+	if o.follow && o.last == 0 && !cmd.Flags().Changed("last") && !cmd.Flags().Changed("from") {
+		o.last = 10
 	}
-	last := args[len(args)-1]
-	number, marked := strings.CutPrefix(last, "#")
-	if !marked && len(args) < 2 {
-		return last, 0, nil
+	switch {
+	case o.limit > 0 && o.follow:
+		return cli.Usagef("show -f has no --limit; --last %d begins with the last %d events", o.limit, o.limit)
+	case o.limit > 0 && o.last > 0:
+		return cli.Usagef("--limit is the first events, --last the last; leave one out")
+	case o.follow && o.pairs:
+		return cli.Usagef("show -f has no --pairs: an answer that has not come has no name")
 	}
-	event, err = strconv.ParseUint(number, 10, 63)
-	if err != nil || event == 0 {
-		return "", 0, cli.Usagef("%s is no number of an event; want one such as '#37'", phrase.ShellWord(last))
-	}
-	return firstOf(args[:len(args)-1]), event, nil
+	return errors.Join(notNegative("limit", o.limit), notNegative("last", o.last))
 }
 
-// print prints the events that the flags select.
+// print prints the events that the flags select, and with --follow those to come.
 func (o showOptions) print(cmd *cobra.Command, s *session.Session, fits *filter.Filter, out *output.Screen) error {
 	heading := ""
-	if o.format == "text" && o.from <= 1 && o.expr == "" {
+	if o.format == "text" && o.from <= 1 && o.last == 0 && o.expr == "" {
 		introduction, err := s.Introduction(cmd.Context())
 		if err != nil {
 			return err
@@ -169,31 +162,53 @@ func (o showOptions) print(cmd *cobra.Command, s *session.Session, fits *filter.
 		heading = introduction.String()
 	}
 	p := newPrinter(out, o.format, o.pairs, o.body)
+	follow := o.follow && s.Store != nil
+	reading := session.Reading{
+		First: uint64(o.from), Ahead: o.pairs || fits.Ahead(), Whole: o.expr != "",
+		ReadOptions: store.ReadOptions{Unfinished: !o.follow, Follow: follow},
+	}
+	if last := uint64(o.last); last > 0 && s.Head > last {
+		reading.First = max(reading.First, s.Head-last+1)
+	}
 	shown, leftOut := 0, 0
+	show := func(entry timeline.Entry) error {
+		shown++
+		err := p.Print(entry)
+		if follow {
+			err = errors.Join(err, out.Flush())
+		}
+		return err
+	}
+	w := lastEntries{n: o.last, live: o.last == 0 || follow && s.Head == 0}
 	last := uint64(0)
-	reading := session.Reading{First: o.from, Ahead: o.pairs || fits.Ahead(), Whole: o.expr != "", ReadOptions: store.ReadOptions{Unfinished: true}}
 	err := s.Entries(cmd.Context(), reading, func(entry timeline.Entry) error {
 		last = entry.Seq
 		switch {
-		case entry.Seq < o.from || !fits.Selects(&entry):
-			return nil
+		case entry.Seq < uint64(o.from) || !fits.Selects(&entry):
 		case !o.http && o.expr == "" && o.format != "json" && report.IsRoutineHTTP(entry):
 			leftOut++
-			return nil
 		case o.limit > 0 && shown == o.limit:
 			return errEnough
-		case entry.Seq == 1 && heading != "":
-			out.Fit(output.Wrap)
-			out.Paint(output.Dim, heading+"\n")
+		case !w.live:
+			w.add(entry)
+		default:
+			if entry.Seq == 1 && heading != "" {
+				out.Fit(output.Wrap)
+				out.Paint(output.Dim, heading+"\n")
+			}
+			return show(entry)
 		}
-		shown++
-		return p.Print(entry)
+		if follow && entry.Seq >= s.Head {
+			return w.release(show)
+		}
+		return nil
 	})
+	err = errors.Join(w.release(show), err)
 	switch {
 	case err != nil && !errors.Is(err, errEnough):
 		return err
 	case err != nil:
-	case last < o.from:
+	case last < uint64(o.from):
 		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: %s ends at event %d\n", s.Name, max(last, s.Head))
 	case shown == 0 && leftOut == 0:
 		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: no event of %s fits --filter\n", s.Name)
@@ -201,13 +216,62 @@ func (o showOptions) print(cmd *cobra.Command, s *session.Session, fits *filter.
 	if err == nil {
 		err = p.Close()
 	}
-	if leftOut > 0 {
+	if leftOut > 0 && o.last == 0 {
 		out.Paint(output.Dim, fmt.Sprintf("(%s of HTTP left out; --http shows %s)\n", phrase.Plural(leftOut, "event"), phrase.Agree(leftOut, "it", "them")))
 	}
 	if errors.Is(err, errEnough) {
 		return nil
 	}
 	return err
+}
+
+// lastEntries holds the last n entries, until they are released.
+type lastEntries struct {
+	n       int
+	entries []timeline.Entry
+	live    bool // they have been released: what comes now is shown at once
+}
+
+func (l *lastEntries) add(entry timeline.Entry) {
+	l.entries = append(l.entries, entry)
+	l.entries = l.entries[max(len(l.entries)-l.n, 0):]
+}
+
+func (l *lastEntries) release(show func(timeline.Entry) error) error {
+	l.live = true
+	for _, entry := range l.entries {
+		if err := show(entry); err != nil {
+			return err
+		}
+	}
+	l.entries = nil
+	return nil
+}
+
+// awaitLive returns the newest live session, or waits for one. File systems have no portable
+// way to announce a new file, so it looks five times a second.
+func awaitLive(cmd *cobra.Command, home home) (id string, err error) {
+	db, err := session.OpenUnmasked(cmd.Context(), home.Home)
+	if err != nil {
+		return "", err
+	}
+	defer closeInto(&err, db)
+	ctx := cmd.Context()
+	for told := false; ; told = true {
+		for s, err := range db.Sessions(ctx, store.Query{Newest: true, Limit: 5}) {
+			if err == nil && s.State == store.Live {
+				return string(s.ID), nil
+			}
+		}
+		if !told {
+			fmt.Fprintln(cmd.ErrOrStderr(), "mcprec: no session is live; waiting for the next")
+		}
+		select {
+		case <-ctx.Done():
+			return "", ctx.Err()
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
 }
 
 // printEvent prints one event whole. It reads on to the answers of the event's requests.

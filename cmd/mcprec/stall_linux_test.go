@@ -189,8 +189,8 @@ func TestHalfABody(t *testing.T) {
 		t.Fatal(err)
 	}
 	open := fmt.Sprintf(`frame, whose rest has not come: %s (%d B)`, half, len(half))
-	for _, command := range []string{"show", "tail"} {
-		if got := mcprec(t, command, "--store", home); !strings.Contains(got, open) || !strings.Contains(got, "result of ping id 2") {
+	for _, command := range [][]string{{"show"}, {"show", "--last", "10"}} {
+		if got := mcprec(t, append(command, "--store", home)...); !strings.Contains(got, open) || !strings.Contains(got, "result of ping id 2") {
 			t.Errorf("%s says\n%s", command, got)
 		}
 	}

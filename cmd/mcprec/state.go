@@ -27,76 +27,83 @@ type stateOptions struct {
 	format string
 	at     string
 	diff   string
+	first  string
 }
 
 func newState() *cobra.Command {
 	var o stateOptions
 	cmd := &cobra.Command{
-		Use:   "state [SESSION]",
-		Short: "Say how a session stood at one of its events, or what changed between two",
-		Long: `state folds a session up to a point and says how it stood then: the revision, both sides
-and what they can do, calls without an answer with their progress and how long they
-have waited, subscriptions, tasks and their status, messages that nothing shows to be
-taken, open HTTP exchanges, what had ended. At the end of a live session it tells of
-lines whose ends have not come as well. A point is the number of an event as
-mcprec show numbers them, a time since the start (12.3s: the last event until then),
-or a share of the session's time (50%).
+		Use:   "state [SESSION] [EVENT]",
+		Short: "Show the state of a session at an event: open calls, tasks, queues; or what changed",
+		Long: `state reads a session up to a point and shows its state there: the revision, both sides and
+what they can do, calls without an answer, subscriptions, tasks, messages that nobody is known
+to have taken, open HTTP exchanges, what had ended. Of a live session it shows the present.
 
-A message is in a queue until a delivered event, an answer or other evidence shows that
-its receiver took it. A tap notes a delivery only when a write had blocked, so on stdio
-that is what may be queued.
+A POINT is the number of an event (5), a time since the start (12.3s: the last event until
+then), or a share of the session's time (50%). With --diff, - is what was and + what is.
 
---diff POINT says instead what changed from --at to there, - what was and + what is.
---filter, that of mcprec show, selects the calls that are listed.
+--first prints the first event after which a CONDITION holds, and exits with 1 if it never
+does. It compares (== != < <= > >=) these words with numbers, durations (1.5s) or texts in
+quotes; a word alone holds unless it is 0 or empty; and, or, not and parentheses combine them.
+A FILTER, which may be left out but for progress and capability, is that of --filter.
 
---format json prints one object. seq and at (a Go duration) are those of the event, now
-of a live session that of the question: until then its calls have waited; then revision, client and server (name, version, capabilities), log_level, calls
-(request, dir, id, method, target, stream, waited, token, reports, progress, total,
-message, cancelled, cut, lost), subscriptions (uri, listen, filter, since, pending,
-notified), tasks (id, by, status, message, since, told), queues (dir, stream, messages,
-first, last, delivered, blocked), streams (stream, method, path, status, since, c2s,
-s2c), of a live session lines (pipe, bytes, since, open), ended, messages, failures, lost.
-With --diff: from, to (seq, at), and changes (topic, before, after).
-
-` + sessionHelp,
-		Example: `  mcprec state --at 12
-  mcprec state --at 1.5s SESSION
-  mcprec state --at 10% --diff 90% --format json SESSION`,
-		Args:              atMost(1),
+` + helpTable(20, state.Names(), func(name state.Name) (string, string) {
+			if name.Of == "" {
+				return name.Word, name.Says
+			}
+			return name.Word + "(" + name.Of + ")", name.Says
+		}) + "\n" + sessionHelp,
+		Example: `  mcprec state SESSION 12
+  mcprec state --at 10% --diff 90%
+  mcprec state --first 'waited(tool:search) > 2s and not ended(s2c)'
+  mcprec state --first 'progress("count-1") >= 5 or failures > 0' SESSION`,
+		Args:              atMost(2),
 		ValidArgsFunction: completeSessions,
-		RunE:              func(cmd *cobra.Command, args []string) error { return runState(cmd, o, firstOf(args)) },
+		RunE:              func(cmd *cobra.Command, args []string) error { return runState(cmd, o, args) },
 	}
 	o.home.addFlags(cmd)
 	o.home.heedMaskFlags(cmd)
 	o.filterFlag.addFlags(cmd)
 	f := cmd.Flags()
-	addChoice(cmd, &o.format, "format", "text or json", "text", "json")
+	addFormat(cmd, &o.format, "", "text", "json")
 	f.StringVar(&o.at, "at", "100%", "the `POINT`: an event, a time, or a share of the time")
 	f.StringVar(&o.diff, "diff", "", "say what changed from --at to this `POINT`")
+	f.StringVar(&o.first, "first", "", "print the first event after which the `CONDITION` holds")
+	annotate(cmd, jsonFields, `seq, at, now (of a live session), revision, client and server (name, version, capabilities),
+log_level, calls (request, dir, id, method, target, stream, waited, token, reports, progress, total,
+message, cancelled, cut, lost), subscriptions (uri, listen, filter, since, pending, notified),
+tasks (id, by, status, message, since, told), queues (dir, stream, messages, first, last,
+delivered, blocked), streams (stream, method, path, status, since, c2s, s2c), lines (pipe, bytes,
+since, open), ended, messages, failures, lost; with --diff from, to (seq, at), changes (topic,
+before, after); with --first expr, found, events (read), event (as show prints it)`)
 	return cmd
 }
 
-func runState(cmd *cobra.Command, options stateOptions, arg string) (err error) {
-	at, err := parsePoint("at", options.at)
-	if err != nil {
-		return err
-	}
-	points := []session.Point{at}
-	if options.diff != "" {
-		if at, err = parsePoint("diff", options.diff); err != nil {
-			return err
-		}
-		points = append(points, at)
+func runState(cmd *cobra.Command, options stateOptions, args []string) (err error) {
+	if cmd.Flags().Changed("first") {
+		return runFirst(cmd, options, args)
 	}
 	fits, err := options.parse()
 	if err != nil {
 		return err
 	}
-	s, err := openSession(cmd, options.home, arg)
+	points, err := options.points(cmd)
+	if err != nil {
+		return err
+	}
+	s, event, err := openAtEvent(cmd, options.home, args)
 	if err != nil {
 		return err
 	}
 	defer closeInto(&err, s)
+	s.Watch(cmd.ErrOrStderr())
+	isNow := options.at == "100%" && event == 0 && options.diff == ""
+	if event != 0 {
+		if cmd.Flags().Changed("at") {
+			return cli.Usagef("state: --at %s and event %d are two points; --diff shows what changed between them", options.at, event)
+		}
+		points[0] = session.Point{Seq: event, Share: -1}
+	}
 	states, err := s.States(cmd.Context(), points)
 	if err != nil {
 		return s.Fault("state of", err)
@@ -107,20 +114,31 @@ func runState(cmd *cobra.Command, options stateOptions, arg string) (err error) 
 		}
 	}
 	now := time.Duration(0)
-	if options.at == "100%" && options.diff == "" {
+	if isNow {
 		now = s.Now()
 	}
 	before := filterCalls(states[0].View(now), fits)
 	if options.diff != "" {
 		return printDocument(cmd, options.format, stateChanges(before, filterCalls(states[1].View(0), fits)))
 	}
-	if options.at == "100%" {
+	if isNow {
 		err = s.LinesNow(cmd.Context(), &before)
 	}
 	return errors.Join(err, printDocument(cmd, options.format, single(true, before, func(w io.Writer) error {
 		session.WriteState(w, before, now)
 		return nil
 	})))
+}
+
+// points returns the points of --at and --diff.
+func (o stateOptions) points(cmd *cobra.Command) (points []session.Point, err error) {
+	at, err := parsePoint("at", o.at)
+	points = append(points, at)
+	if err == nil && o.diff != "" {
+		at, err = parsePoint("diff", o.diff)
+		points = append(points, at)
+	}
+	return points, err
 }
 
 // parsePoint reads the value of a flag.
@@ -170,65 +188,24 @@ func filterCalls(view state.View, fits *filter.Filter) state.View {
 	return view
 }
 
-type bisectOptions struct {
-	home
-	format string
-	expr   string
-}
-
-func newBisect() *cobra.Command {
-	var o bisectOptions
-	cmd := &cobra.Command{
-		Use:   "bisect [SESSION] --expr EXPRESSION",
-		Short: "Find the first event at which a condition holds",
-		Long: `bisect folds a session, asks after each event whether the condition holds, and prints
-the first event at which it does, as show does: also where it ceases to hold later.
-
-An expression compares (== != < <= > >=) what the words below say with numbers,
-durations (1.5s, 200ms) or texts in quotes; a word alone holds unless it is 0 or empty.
-and, or, not and parentheses combine them.
-
-` + helpTable(20, state.Names(), func(name state.Name) (string, string) {
-			if name.Of == "" {
-				return name.Word, name.Says
-			}
-			return name.Word + "(" + name.Of + ")", name.Says
-		}) + `
-A FILTER selects calls, as --filter of mcprec show does: tool:search dir:c2s, say, or
--method:ping. What stands in parentheses may be left out, but for progress and capability.
-
---format json prints one object: expr, found, events (read), event (as show prints it).
-
-` + sessionHelp,
-		Example: `  mcprec bisect --expr 'pending > 3'
-  mcprec bisect --expr 'waited(tool:search) > 2s and not ended(s2c)'
-  mcprec bisect --expr 'progress("count-1") >= 5 or failures > 0' SESSION
-  mcprec bisect --expr 'revision == "2025-11-25" and capability(sampling)'`,
-		Args:              atMost(1),
-		ValidArgsFunction: completeSessions,
-		RunE:              func(cmd *cobra.Command, args []string) error { return runBisect(cmd, o, firstOf(args)) },
+// runFirst prints the first event after which the condition of --first holds.
+func runFirst(cmd *cobra.Command, options stateOptions, args []string) (err error) {
+	if cmd.Flags().Changed("at") || options.diff != "" || options.expr != "" {
+		return cli.Usagef("state --first has no use for --at, --diff and --filter; the condition takes a filter, as in pending(tool:search)")
 	}
-	o.home.addFlags(cmd)
-	o.heedMaskFlags(cmd)
-	f := cmd.Flags()
-	addChoice(cmd, &o.format, "format", "text or json", "text", "json")
-	f.StringVar(&o.expr, "expr", "", "the `EXPRESSION`")
-	return cmd
-}
-
-func runBisect(cmd *cobra.Command, options bisectOptions, arg string) (err error) {
-	if options.expr == "" {
-		return cli.Usagef("bisect wants --expr; see its --help for the words")
-	}
-	holds, err := state.ParseCondition(options.expr)
+	holds, err := state.ParseCondition(options.first)
 	if err != nil {
-		return cli.Usagef("--expr: %v", err)
+		return cli.Usagef("--first: %v; see mcprec state --help for the words", err)
 	}
-	s, err := openSession(cmd, options.home, arg)
+	s, event, err := openAtEvent(cmd, options.home, args)
 	if err != nil {
 		return err
 	}
 	defer closeInto(&err, s)
+	if event != 0 {
+		return cli.Usagef("state --first reads the whole session; leave out event %d", event)
+	}
+	s.Watch(cmd.ErrOrStderr())
 	var entry timeline.Entry // of the latest event
 	transcript := timeline.NewTranscript(func(e timeline.Entry) error {
 		entry = e
@@ -245,7 +222,7 @@ func runBisect(cmd *cobra.Command, options bisectOptions, arg string) (err error
 			err = errors.Join(at.Take(step), transcript.Take(step))
 		}
 		if err != nil {
-			return s.Fault("bisect", err)
+			return s.Fault("state of", err)
 		}
 		if found = holds.Holds(at); found {
 			break

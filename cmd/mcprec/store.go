@@ -21,14 +21,14 @@ import (
 
 // storeCommands returns the commands that keep the store.
 func storeCommands() []*cobra.Command {
-	return []*cobra.Command{newVerify(), newRepair(), newCompact(), newPrune(), newKeep(), newStats()}
+	return []*cobra.Command{newVerify(), newRepair(), newCompact(), newPrune(), newKeep(), newSize()}
 }
 
 func newStore() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "store COMMAND",
-		Short: "Keep the store: verify, repair, compact, prune, keep, stats",
-		Example: `  mcprec store stats
+		Short: "Keep the store: verify, repair, compact, prune, keep, size",
+		Example: `  mcprec store size
   mcprec store verify
   mcprec store prune --older-than 30d --dry-run`,
 		Args: func(_ *cobra.Command, args []string) error {

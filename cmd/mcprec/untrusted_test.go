@@ -10,7 +10,7 @@ import (
 
 // untrusted are commands that read a recording F of somebody else.
 var untrusted = []string{
-	"import F", "list", "show", "show F", "show --format sequence F", "tail", "check F", "check --schema F", "state F", "bisect --expr failures>0 F", "diff F F",
+	"import F", "list", "show", "show F", "show --format sequence F", "show --last 10", "check F", "check --schema F", "state F", "state --first failures>0 F", "diff F F",
 	"replay --need F", "replay F", "explore --orders 2 F", "export F", "export --format har F", "export --format otlp F", "export --format mermaid F", "redact --scan F", "store verify",
 	"serve F", "serve --mode new_episodes F", "serve --mode all F", "drive F", "drive F --", "drive --update F", "record F", "__complete show ",
 }

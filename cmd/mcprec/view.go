@@ -7,7 +7,6 @@ import (
 	"io"
 	"iter"
 	"net/url"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -27,7 +26,7 @@ type viewOptions struct {
 	capacity string
 	listen   string
 	token    string
-	at       uint64
+	at       eventNumber
 	open     bool
 	dir      bool
 	out      cli.File
@@ -36,7 +35,7 @@ type viewOptions struct {
 func newView() *cobra.Command {
 	var o viewOptions
 	cmd := &cobra.Command{
-		Use:   "view [SESSION [SESSION]]",
+		Use:   "view [SESSION [SESSION | EVENT]]",
 		Short: "See a session in a browser: its order, its state, its replays, two of them side by side",
 		Long:  viewHelp + sessionHelp,
 		Example: `  mcprec view
@@ -55,7 +54,7 @@ func newView() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVarP(&o.capacity, "buffer", "c", "", "the buffer of that replay: `N`, c2s=N,s2c=N, or unbounded")
 	f.StringVar(&o.token, "token", "", "show the order of a `TOKEN` of mcprec explore, of these models")
-	f.Uint64Var(&o.at, "at", 0, "open the page at event `SEQ`")
+	f.Var(&o.at, "at", "open the page at this `EVENT`")
 	f.StringVar(&o.listen, "listen", "127.0.0.1:0", "listen at this `ADDRESS` of this machine; port 0 takes a free one")
 	f.BoolVar(&o.open, "open", false, "open the page in the browser")
 	f.BoolVar(&o.dir, "dir", false, "list the sessions of the store, each of which opens")
@@ -107,8 +106,11 @@ func runView(cmd *cobra.Command, o viewOptions, args []string) (err error) {
 		defer closeInto(&err, db)
 		shown.List = &viewList{cmd, o.home, db}
 	} else {
-		shown.Sessions, err = openAll(cmd, o.home, args)
+		shown.Sessions, err = o.openShown(cmd, args)
 		if err != nil {
+			return err
+		}
+		if hash, err = o.hash(); err != nil { // with the event of the arguments
 			return err
 		}
 	}
@@ -175,9 +177,27 @@ func (o viewOptions) hash() (string, error) {
 		values.Set("view", "beside")
 	}
 	if o.at > 0 {
-		values.Set("at", strconv.FormatUint(o.at, 10))
+		values.Set("at", o.at.String())
 	}
 	return values.Encode(), nil
+}
+
+// openShown opens one session and the event that the page opens at, or two sessions.
+func (o *viewOptions) openShown(cmd *cobra.Command, args []string) ([]*session.Session, error) {
+	if len(args) == 2 {
+		if _, _, err := splitEvent(args); err != nil {
+			return openAll(cmd, o.home, args)
+		}
+	}
+	s, event, err := openAtEvent(cmd, o.home, args)
+	if err != nil {
+		return nil, err
+	}
+	s.Watch(cmd.ErrOrStderr())
+	if event > 0 {
+		o.at = eventNumber(event)
+	}
+	return []*session.Session{s}, nil
 }
 
 // openAll opens the sessions that the arguments name; the newest without any.

@@ -65,7 +65,7 @@ It exits with 1 if something is stuck.
 	o.home.addFlags(cmd)
 	o.home.heedMaskFlags(cmd)
 	f := cmd.Flags()
-	addChoice(cmd, &o.format, "format", "text or json", "text", "json")
+	addFormat(cmd, &o.format, "", "text", "json")
 	f.BoolVar(&o.all, "all", false, "tell of every live session, stuck or not")
 	f.VarP(&o.labels, "label", "l", "only sessions with the `LABEL`, or with NAME=VALUE")
 	f.BoolVar(&o.watch, "watch", false, "go on, and print again when the answer changes; wait for a session that is not there yet")

@@ -30,10 +30,16 @@ type Point struct {
 // end is the point after every event.
 const end = math.MaxUint64
 
+// ParseEvent reads the number of an event, as 5 or #5.
+func ParseEvent(text string) (seq uint64, ok bool) {
+	seq, err := strconv.ParseUint(strings.TrimPrefix(text, "#"), 10, 63)
+	return seq, err == nil && seq > 0
+}
+
 // ParsePoint reads the number of an event, a time, or a share of the time.
 func ParsePoint(text string) (Point, error) {
 	p := Point{Share: -1}
-	if seq, err := strconv.ParseUint(text, 10, 64); err == nil && seq > 0 {
+	if seq, ok := ParseEvent(text); ok {
 		p.Seq = seq
 		return p, nil
 	}

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -35,69 +34,38 @@ func (s *span) has(x store.Session) bool {
 	return s.labels.of(x.Header) && (s.since == nil || time.Since(x.Start) <= *s.since)
 }
 
-// tableOptions are the options of tools and of servers.
-type tableOptions struct {
+type statsOptions struct {
 	home
 	span
 	format string
+	by     string
 	sort   string // what the rows are ordered by
 }
 
-// addFlags adds the flags of a table. The first of orders is the default of --sort.
-func (o *tableOptions) addFlags(cmd *cobra.Command, orders ...string) {
+func newStats() *cobra.Command {
+	var o statsOptions
+	cmd := &cobra.Command{
+		Use:   "stats",
+		Short: "Count the calls of every tool, or the sessions of every server, over all sessions",
+		Long: `stats reads every session of the store and prints a row for each tool: calls, errors (isError,
+a JSON-RPC error, an HTTP status), calls that hung, the middle (P50) and the 95th percentile of
+how long the answers took. --by server has a row for each server and version: sessions, those
+that are live, errors, hung calls, clients. mcprec why says what hung; a server that never said
+its name has none. The narrower the terminal, the fewer columns; a pipe gets all.
+
+mcprec help formats has the fields of --json, mcprec store size what the store takes.`,
+		Example:           "  mcprec stats --since 7d --sort p95\n  mcprec stats --label nightly\n  mcprec stats --by server --sort hung",
+		Args:              atMost(0),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return runStats(cmd, o) },
+	}
 	o.home.addFlags(cmd) // there are only names, and a secret in one is masked
 	o.span.addFlags(cmd)
-	addChoice(cmd, &o.format, "format", "text or json", "text", "json")
-	addChoice(cmd, &o.sort, "sort", "the `ORDER` of the rows: "+strings.Join(orders, ", "), orders...)
-}
-
-func newTools() *cobra.Command {
-	var o tableOptions
-	cmd := &cobra.Command{
-		Use:   "tools",
-		Short: "Count the calls of every tool, over all sessions",
-		Long: `tools prints a row for each tool of each server: calls, errors (an answer with isError, a
-JSON-RPC error, an HTTP status), calls that hung (mcprec why says on what), the middle and
-the 95th percentile of how long the answers took, the bytes of calls and answers, the number
-of sessions with a call, and when the last of them started. The rows stand by server and tool;
---sort calls, errors, hung or p95 puts the largest first.
-
-It reads every session of the store, about a thousand small ones a second.
-
---format json prints one object a line: server, tool, calls, errors, hung, p50_ns, p95_ns,
-max_ns, bytes, sessions, last (RFC 3339).`,
-		Example:           "  mcprec tools\n  mcprec tools --since 7d --label nightly\n  mcprec tools --sort p95",
-		Args:              atMost(0),
-		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return runTable(cmd, o, func(masker session.Masker, list []summarized) table { return toolTable(masker, list, o.sort) })
-		},
-	}
-	o.addFlags(cmd, "name", "calls", "errors", "hung", "p95")
-	return cmd
-}
-
-func newServers() *cobra.Command {
-	var o tableOptions
-	cmd := &cobra.Command{
-		Use:   "servers",
-		Short: "Count the sessions of every server, with its version",
-		Long: `servers prints a row for each name and version that a server gave itself: sessions, those
-that are live, requests of the client that were answered with an error, hangs (mcprec why says
-what a session waits for), when the last session started, and the clients. A server that never
-said its name has none. The rows stand by name and version; --sort sessions, errors or hung puts
-the largest first.
-
---format json prints one object a line: server, version, sessions, live, errors, hung,
-clients (a list), last (RFC 3339).`,
-		Example:           "  mcprec servers\n  mcprec servers --since 1d\n  mcprec servers --sort hung",
-		Args:              atMost(0),
-		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return runTable(cmd, o, func(masker session.Masker, list []summarized) table { return serverTable(masker, list, o.sort) })
-		},
-	}
-	o.addFlags(cmd, "name", "sessions", "errors", "hung")
+	addFormat(cmd, &o.format, "", "text", "json")
+	addChoice(cmd, &o.by, "by", "a row for each `WHAT`: tool or server", "tool", "server")
+	addChoice(cmd, &o.sort, "sort", "the `ORDER` of the rows: name, calls, errors, hung, p95 or sessions", "name", "calls", "errors", "hung", "p95", "sessions")
+	annotate(cmd, jsonFields, `server, tool, calls, errors, hung, p50_ns, p95_ns, max_ns, bytes, sessions, last; with --by server
+server, version, sessions, live, errors, hung, clients, last`)
 	return cmd
 }
 
@@ -110,6 +78,7 @@ type summarized struct {
 // table is rows of text with their stable form.
 type table struct {
 	head []string
+	wide []string // the columns that a narrow terminal has no room for
 	rows []tableRow
 	left bool // all columns are words
 }
@@ -120,8 +89,15 @@ type tableRow struct {
 	value any
 }
 
-// runTable prints a table of the sessions in the span.
-func runTable(cmd *cobra.Command, options tableOptions, tabulate func(session.Masker, []summarized) table) (err error) {
+// runStats prints a table of the sessions in the span.
+func runStats(cmd *cobra.Command, options statsOptions) (err error) {
+	tabulate := toolTable
+	if options.by == "server" {
+		tabulate = serverTable
+		if options.sort == "calls" || options.sort == "p95" {
+			return cli.Usagef("--sort %s is for --by tool; want one of name, errors, hung, sessions", options.sort)
+		}
+	}
 	defer cli.LimitMemory()()
 	db, err := openStore(cmd, options.home)
 	if err != nil {
@@ -137,7 +113,7 @@ func runTable(cmd *cobra.Command, options tableOptions, tabulate func(session.Ma
 			list = append(list, summarized{s, x})
 		}
 	}
-	t := tabulate(db.Masker, list)
+	t := tabulate(db.Masker, list, options.sort)
 	w, fault := screenOf(cmd)
 	if fault != nil {
 		return errors.Join(err, fault)
@@ -168,32 +144,35 @@ func (s *span) sessions(cmd *cobra.Command, db *session.Store) (list []store.Ses
 	return list, err
 }
 
-// print writes the table. Numbers stand on the right of their column, the last column is open.
+// print writes the table, on a terminal that is too narrow for it without some columns and with the first one
+// cut. Numbers stand on the right of their column, the last column is open.
 func (t table) print(w *output.Screen) {
 	if len(t.rows) == 0 {
 		return
 	}
-	widths := make([]int, len(t.head))
-	measure := func(cells []string) {
-		for i, cell := range cells {
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+	widths, total := t.widths()
+	if w.Narrow(total) && len(t.wide) > 0 {
+		w.Fit(output.Clip)
+		t = t.without(t.wide)
+		if widths, total = t.widths(); w.Narrow(total) {
+			widths[0] = max(widths[0]-(total-w.Width), 12)
 		}
-	}
-	measure(t.head)
-	for _, row := range t.rows {
-		measure(row.cells)
 	}
 	line := func(cells []string) string {
 		var b strings.Builder
 		for i, cell := range cells {
-			width := widths[i]
-			if i > 0 {
+			if i == 0 {
+				cell = phrase.CutColumns(cell, widths[0])
+			} else {
 				b.WriteString("  ")
 			}
+			pad := strings.Repeat(" ", max(widths[i]-output.Columns(cell), 0))
 			if t.left || i == 0 || i == len(cells)-1 {
-				width = -width
+				cell += pad
+			} else {
+				cell = pad + cell
 			}
-			fmt.Fprintf(&b, "%*s", width, cell)
+			b.WriteString(cell)
 		}
 		return strings.TrimRight(b.String(), " ") + "\n"
 	}
@@ -205,6 +184,38 @@ func (t table) print(w *output.Screen) {
 		}
 		w.Paint(style, line(row.cells))
 	}
+}
+
+// widths returns how wide each column is, and the whole table with up to 12 columns of the terminal for the last.
+func (t table) widths() (widths []int, total int) {
+	widths = make([]int, len(t.head))
+	for i, title := range t.head {
+		widths[i] = output.Columns(title)
+		for _, row := range t.rows {
+			widths[i] = max(widths[i], output.Columns(row.cells[i]))
+		}
+		total += widths[i] + 2
+	}
+	last := widths[len(widths)-1]
+	return widths, total - 2 - last + min(last, 12)
+}
+
+// without returns the table without some columns.
+func (t table) without(titles []string) table {
+	pick := func(cells []string) (kept []string) {
+		for i, cell := range cells {
+			if !slices.Contains(titles, t.head[i]) {
+				kept = append(kept, cell)
+			}
+		}
+		return kept
+	}
+	narrow := table{head: pick(t.head), left: t.left}
+	for _, row := range t.rows {
+		row.cells = pick(row.cells)
+		narrow.rows = append(narrow.rows, row)
+	}
+	return narrow
 }
 
 // names masks the names that the ends gave themselves and their tools, each once.
@@ -222,7 +233,7 @@ func (n *names) of(name string) string {
 	return masked
 }
 
-// toolLine is the stable form of a row of tools.
+// toolLine is the stable form of a row of stats.
 type toolLine struct {
 	Server   string        `json:"server"`
 	Tool     string        `json:"tool"`
@@ -248,6 +259,8 @@ func (l *toolLine) rank(order string) uint64 {
 		return l.Hung
 	case "p95":
 		return uint64(l.P95)
+	case "sessions":
+		return uint64(l.Sessions)
 	}
 	return 0
 }
@@ -275,7 +288,7 @@ func toolTable(masker session.Masker, list []summarized, order string) table {
 			r.line.Last = later(r.line.Last, list[i].Start)
 		}
 	}
-	t := table{head: []string{"TOOL", "CALLS", "ERRORS", "HUNG", "P50", "P95", "BYTES", "SESSIONS", "LAST SEEN", "SERVER"}}
+	t := table{head: []string{"TOOL", "CALLS", "ERRORS", "HUNG", "P50", "P95", "BYTES", "SESSIONS", "LAST SEEN", "SERVER"}, wide: []string{"BYTES", "SESSIONS", "LAST SEEN"}}
 	for _, r := range rows {
 		x, d := &r.line, &r.total.Durations
 		x.Calls = r.total.Calls
@@ -300,7 +313,7 @@ func toolTable(masker session.Masker, list []summarized, order string) table {
 	return t
 }
 
-// serverLine is the stable form of a row of servers.
+// serverLine is the stable form of a row of stats --by server.
 type serverLine struct {
 	Server   string    `json:"server"`
 	Version  string    `json:"version"`
@@ -349,7 +362,7 @@ func serverTable(masker session.Masker, list []summarized, order string) table {
 			r.Clients = slices.Insert(r.Clients, at, client)
 		}
 	}
-	t := table{head: []string{"SERVER", "SESSIONS", "LIVE", "ERRORS", "HUNG", "LAST SEEN", "CLIENTS"}}
+	t := table{head: []string{"SERVER", "SESSIONS", "LIVE", "ERRORS", "HUNG", "LAST SEEN", "CLIENTS"}, wide: []string{"LIVE", "LAST SEEN"}}
 	for k, r := range rows {
 		name := output.PlainName(k.String())
 		if name == "" {
