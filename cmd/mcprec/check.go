@@ -50,7 +50,7 @@ func newCheck() *cobra.Command {
 	var o checkOptions
 	cmd := &cobra.Command{
 		Use:   "check [SESSION]...",
-		Short: "Find what a recording alone shows: broken rules, calls that hang, stray output",
+		Short: "Find broken rules, calls that hang and stray output in a recording",
 		Long:  checkHelp,
 		Example: `  mcprec check
   mcprec check --fail-on warning testdata/*.jsonl

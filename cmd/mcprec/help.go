@@ -54,12 +54,17 @@ func newHelp() *cobra.Command {
 			for _, t := range topics() {
 				words = append(words, cobra.CompletionWithDesc(t.name, t.short))
 			}
+			words = append(words, cobra.CompletionWithDesc(more, "the other commands, and the topics"))
 			words = slices.DeleteFunc(words, func(w string) bool { return !strings.HasPrefix(w, prefix) })
 			return words, cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			root := cmd.Root()
+			root.InitDefaultVersionFlag()
 			if len(args) == 1 {
+				if args[0] == more {
+					return writeHelp(cmd.OutOrStdout(), moreTopic(root))
+				}
 				for _, t := range topics() {
 					if t.name == args[0] {
 						return writeHelp(cmd.OutOrStdout(), strings.TrimRight(t.text(root), "\n")+"\n")
@@ -69,7 +74,7 @@ func newHelp() *cobra.Command {
 			found, rest, err := root.Find(args)
 			if err != nil || len(rest) > 0 {
 				names := namesOf(topics(), func(t topic) string { return t.name })
-				return cli.Usagef("no help on %q: mcprec --help lists the commands, and the topics are %s", strings.Join(args, " "), strings.Join(names, ", "))
+				return cli.Usagef("no help on %q: mcprec help more lists the commands, and the topics are %s", strings.Join(args, " "), strings.Join(names, ", "))
 			}
 			found.InitDefaultHelpFlag()
 			return found.Help()
@@ -91,43 +96,16 @@ func printHelp(cmd *cobra.Command, _ []string) {
 	if cmd.Long != "" {
 		fmt.Fprintf(&b, "\n%s\n", strings.TrimRight(cmd.Long, "\n"))
 	}
-	list := func(title string, commands []*cobra.Command) {
-		if len(commands) == 0 {
-			return
-		}
-		fmt.Fprintf(&b, "\n%s:\n%s", title, helpTable(10, commands, func(c *cobra.Command) (string, string) { return c.Name(), c.Short }))
-	}
-	var rest []*cobra.Command // of no group
-	byGroup := map[string][]*cobra.Command{}
-	for _, c := range cmd.Commands() {
-		switch {
-		case !c.IsAvailableCommand():
-		case c.GroupID != "":
-			byGroup[c.GroupID] = append(byGroup[c.GroupID], c)
-		default:
-			rest = append(rest, c)
-		}
-	}
-	for _, g := range cmd.Groups() {
-		list(g.Title, byGroup[g.ID])
-	}
 	if cmd.HasParent() {
-		list("Commands", rest)
+		b.WriteString(commandTables(cmd, func(string) bool { return false }))
 	} else {
-		list("More", rest)
-		b.WriteString("\nTopics, for mcprec help TOPIC:\n" + helpTable(10, topics(), func(t topic) (string, string) { return t.name, t.short }))
+		b.WriteString(commandTables(cmd, func(group string) bool { return group != firstGroup }) + "\nmcprec help COMMAND says more of one, mcprec help more names the other commands and the topics.\n")
 	}
 	if cmd.HasAvailableLocalFlags() {
-		b.WriteString("\nFlags:\n" + strings.TrimRight(cmd.LocalFlags().FlagUsagesWrapped(helpColumns), "\n") + "\n")
+		b.WriteString("\nFlags:\n" + flagTable(cmd.LocalFlags()))
 	}
 	if cmd.HasParent() {
-		common := pflag.NewFlagSet("", pflag.ContinueOnError)
-		cmd.InheritedFlags().VisitAll(func(f *pflag.Flag) {
-			if !slices.Contains(maskFlags, f.Name) {
-				common.AddFlag(f)
-			}
-		})
-		b.WriteString("\nFlags of every command:\n" + strings.TrimRight(common.FlagUsagesWrapped(helpColumns), "\n") + "\n")
+		b.WriteString("\nFlags of every command:\n" + flagTable(cmd.InheritedFlags()))
 		switch heeded := cmd.Annotations[heededMasks]; {
 		case strings.Contains(heeded, "secrets"):
 			b.WriteString("\nSecrets are masked; --secrets shows them. See mcprec help masking for more.\n")
@@ -135,8 +113,54 @@ func printHelp(cmd *cobra.Command, _ []string) {
 			b.WriteString("\nSecrets are masked. See mcprec help masking for more.\n")
 		}
 	}
-	b.WriteString("\nmcprec help exit has the exit codes.\n")
+	if cmd.HasParent() {
+		b.WriteString("\nmcprec help exit has the exit codes.\n")
+	}
 	_ = writeHelp(cmd.OutOrStdout(), b.String())
+}
+
+// more is the word of mcprec help for what the first page of help leaves out.
+const more = "more"
+
+// firstGroup is the title of the commands that the first page of help has. The others stand in mcprec help more.
+const firstGroup = "Commands"
+
+// commandTables lists the commands below cmd by their groups, those of none last, and leaves out some groups.
+func commandTables(cmd *cobra.Command, leaveOut func(group string) bool) string {
+	var b strings.Builder
+	list := func(title, group string) {
+		commands := slices.DeleteFunc(slices.Clone(cmd.Commands()), func(c *cobra.Command) bool { return !c.IsAvailableCommand() || c.GroupID != group })
+		if len(commands) > 0 && !leaveOut(group) {
+			fmt.Fprintf(&b, "\n%s:\n%s", title, helpTable(10, commands, func(c *cobra.Command) (string, string) { return c.Name(), c.Short }))
+		}
+	}
+	for _, g := range cmd.Groups() {
+		list(g.Title, g.ID)
+	}
+	if cmd.HasParent() {
+		list("Commands", "")
+	} else {
+		list("More", "")
+	}
+	return b.String()
+}
+
+// moreTopic lists the commands that the first page of help leaves out, and the topics.
+func moreTopic(root *cobra.Command) string {
+	rest := commandTables(root, func(group string) bool { return group == firstGroup })
+	return strings.TrimLeft(rest, "\n") + "\nTopics, for mcprec help TOPIC:\n" +
+		helpTable(10, topics(), func(t topic) (string, string) { return t.name, t.short })
+}
+
+// flagTable lists flags, without those of masking, which have a topic.
+func flagTable(flags *pflag.FlagSet) string {
+	shown := pflag.NewFlagSet("", pflag.ContinueOnError)
+	flags.VisitAll(func(f *pflag.Flag) {
+		if !slices.Contains(maskFlags, f.Name) {
+			shown.AddFlag(f)
+		}
+	})
+	return strings.TrimRight(shown.FlagUsagesWrapped(helpColumns), "\n") + "\n"
 }
 
 // helpColumns is how wide a page of help is at most.

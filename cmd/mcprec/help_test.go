@@ -1,6 +1,8 @@
 package main
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
@@ -29,5 +31,35 @@ func TestHelpOfCommands(t *testing.T) {
 	visit(root)
 	if count := len(root.Commands()); count < 20 {
 		t.Errorf("only %d commands", count)
+	}
+}
+
+// TestFirstPage: mcprec, mcprec help and mcprec --help say the same: ten commands, in 40 lines at most, and no flag of
+// masking.
+func TestFirstPage(t *testing.T) {
+	page, _, _ := inProcess(t, nil, "help")
+	for _, args := range [][]string{nil, {"--help"}, {"-h"}} {
+		if other, _, _ := inProcess(t, nil, args...); string(other) != string(page) {
+			t.Errorf("mcprec %v says\n%s\nand mcprec help\n%s", args, other, page)
+		}
+	}
+	lines := strings.Split(strings.TrimRight(string(page), "\n"), "\n")
+	if len(lines) > 40 || slices.ContainsFunc(lines, func(l string) bool { return len(l) > 80 || strings.Contains(l, "--mask-") || strings.Contains(l, "--secrets") }) {
+		t.Errorf("%d lines:\n%s", len(lines), page)
+	}
+	if !strings.Contains(string(page), "-v, --version") || !strings.Contains(string(page), "mcprec help more") {
+		t.Errorf("no --version, or no way on:\n%s", page)
+	}
+	first := 0
+	for _, c := range newRoot(cli.Streams{}).Commands() {
+		if c.GroupID == firstGroup {
+			first++
+			if !strings.Contains(string(page), "\n  "+c.Name()+" ") {
+				t.Errorf("%s is not on the page", c.Name())
+			}
+		}
+	}
+	if first != 10 {
+		t.Errorf("%d commands on the first page", first)
 	}
 }

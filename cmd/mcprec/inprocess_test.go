@@ -21,7 +21,7 @@ var needOwnProcess = []string{"record", "serve", "explored-server", "demo", "pro
 // than most commands. A nil stdin is at its end.
 func inProcess(t *testing.T, stdin io.Reader, args ...string) (stdout, stderr []byte, code int) {
 	t.Helper()
-	if slices.Contains(needOwnProcess, args[0]) {
+	if len(args) > 0 && slices.Contains(needOwnProcess, args[0]) {
 		t.Fatalf("mcprec %s needs a process of its own", args[0])
 	}
 	dir := t.TempDir()

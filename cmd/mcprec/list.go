@@ -35,8 +35,9 @@ type listOptions struct {
 func newList() *cobra.Command {
 	var o listOptions
 	cmd := &cobra.Command{
-		Use:   "list [PREFIX | LABEL]",
-		Short: "List the sessions in the store, newest first",
+		Use:     "list [PREFIX | LABEL]",
+		Aliases: []string{"ls"},
+		Short:   "List the sessions in the store, newest first",
 		Long: `list shows the sessions in the store, newest first; with a word, only those whose id
 begins with it or whose label it is. --filter keeps the sessions with an event that it selects,
 as it does in mcprec show: --filter 'tool:search status:error' --since 7d. --stuck keeps

@@ -69,13 +69,12 @@ func newRoot(std cli.Streams) *cobra.Command {
 		DisableFlagsInUseLine: true,
 		Short:                 "Record MCP sessions byte for byte, replay them, see the hang",
 		Example: `  mcprec record -- npx -y @modelcontextprotocol/server-everything
-  mcprec list
-  mcprec show
+  mcprec wrap --all
   mcprec why
+  mcprec show -f
   mcprec demo`,
-		Long: `It records MCP sessions byte for byte in true order, keeps them, replays them through
-a bounded transport, and says who waits for whom when one hangs. A SESSION is an id or
-the beginning of one, a label, or a path; where none is given, it is the newest.`,
+		Long: `A SESSION is an id that mcprec list shows, or the beginning of one, a label, or a path.
+Where none is given, it is the newest in which something was asked.`,
 		SuggestionsMinimumDistance: 2,
 		Version:                    version(),
 		SilenceErrors:              true,
@@ -97,7 +96,7 @@ the beginning of one, a label, or a path; where none is given, it is the newest.
 	root.SetHelpFunc(printHelp)
 	root.SetHelpCommand(newHelp())
 	// To add one: write newNAME in a file of the command's name and add it below, to its group; give it a row
-	// in doors_test.go, and a script in testdata/script.
+	// in doors_test.go, and a script in testdata/script. The first group is the first page of help.
 	add := func(group string, commands ...*cobra.Command) {
 		root.AddGroup(&cobra.Group{ID: group, Title: group})
 		for _, cmd := range commands {
@@ -105,12 +104,11 @@ the beginning of one, a label, or a path; where none is given, it is the newest.
 		}
 		root.AddCommand(commands...)
 	}
-	add("Record", newRecord(std), newWrap(), newUnwrap(), newDemo())
-	add("Look", newList(), newShow(), newView(), newState(), newStats(), newDiff())
-	add("Why it hangs", newWhy(), newCheck(), newReplay(), newExplore(), newProbe(), newMCP(std))
-	add("Test", newServe(std), newDrive(), newCI())
+	add(firstGroup, newRecord(std), newWrap(), newList(), newShow(), newView(), newWhy(), newCheck(), newExplore(), newCI(), newServe(std))
+	add("Record", newDemo(), newUnwrap(), newImport(), newExport())
+	add("Look", newState(), newStats(), newDiff(), newMCP(std))
+	add("Play", newReplay(), newDrive(), newProbe())
 	add("Keep", newRemove(), newRedact(), newStore(), newShare(std))
-	add("Share", newExport(), newImport())
 	root.AddCommand(newPassOn())
 	root.AddCommand(&cobra.Command{
 		Use:     "version",

@@ -34,7 +34,7 @@ func newShow() *cobra.Command {
 	o := showOptions{from: 1}
 	cmd := &cobra.Command{
 		Use:   "show [SESSION] [EVENT]",
-		Short: "Show a session's messages in their order, one a line or as a diagram; or one whole",
+		Short: "Show a session's messages in order, or one whole, or what comes now",
 		Long: `show prints one line an event: its number, the seconds since the start, its direction, over
 HTTP the number of its exchange in brackets, and what it says. EVENT is such a number, as in
 show 5 or show FILE 5: that event alone and whole. -f shows what is recorded now, as it comes.

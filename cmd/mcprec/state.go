@@ -34,7 +34,7 @@ func newState() *cobra.Command {
 	var o stateOptions
 	cmd := &cobra.Command{
 		Use:   "state [SESSION] [EVENT]",
-		Short: "Show the state of a session at an event: open calls, tasks, queues; or what changed",
+		Short: "Show the state at an event: open calls, tasks, queues",
 		Long: `state reads a session up to a point and shows its state there: the revision, both sides and
 what they can do, calls without an answer, subscriptions, tasks, messages that nobody is known
 to have taken, open HTTP exchanges, what had ended. Of a live session it shows the present.

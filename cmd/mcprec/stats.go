@@ -46,7 +46,7 @@ func newStats() *cobra.Command {
 	var o statsOptions
 	cmd := &cobra.Command{
 		Use:   "stats",
-		Short: "Count the calls of every tool, or the sessions of every server, over all sessions",
+		Short: "Count the calls of every tool, or the sessions of every server",
 		Long: `stats reads every session of the store and prints a row for each tool: calls, errors (isError,
 a JSON-RPC error, an HTTP status), calls that hung, the middle (P50) and the 95th percentile of
 how long the answers took. --by server has a row for each server and version: sessions, those

@@ -36,7 +36,7 @@ func newView() *cobra.Command {
 	var o viewOptions
 	cmd := &cobra.Command{
 		Use:   "view [SESSION [SESSION | EVENT]]",
-		Short: "See a session in a browser: its order, its state, its replays, two of them side by side",
+		Short: "See a session in a browser, or write it as one file of HTML",
 		Long:  viewHelp + sessionHelp,
 		Example: `  mcprec view
   mcprec view --client notification-queue=0 fixtures/seed.jsonl
