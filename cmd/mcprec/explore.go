@@ -353,6 +353,7 @@ is for processes that share nothing else. --token plays one order again.
 --format json prints one object: findings (a list of kind, peer: server or client, certain:
 false of a SUSPECT, requests (event, what: requests to a server, messages sent to a client),
 stand, detail, choices, token, held, of), played, planned, ended, messages, requests, not_held,
+not_joined (neighbours that no order joins: first, second, why),
 unconfirmed (what an interrupt kept from being seen again), unstable (the requests whose
 answers differ by themselves), dropped (the requests without an answer whose client
 ended right behind them), open (the requests whose responses a server over HTTP left open
@@ -592,32 +593,42 @@ func runExploreProcess(cmd *cobra.Command, o exploreOptions, arg string, command
 			return external.ExploreClient(client, recorded.Events, options)
 		}
 	}
+	search := report.Search{Line: output.NewProgress(cmd.ErrOrStderr()), Mask: recorded.Masker.Text}
+	if o.format != output.JSON {
+		if search.Screen, err = screenOf(cmd); err != nil {
+			return err
+		}
+	}
 	stop, cancel := context.WithCancel(cmd.Context())
 	defer cancel()
-	line := output.NewProgress(cmd.ErrOrStderr())
 	wanted := cli.UntilSignal(cancel)
+	end := search.Begin()
 	found, err := explore(external.Options{
 		Schedules: o.schedules, Jobs: o.process.jobs, Seed: o.seed, Budget: o.budget, Token: o.token, Stop: stop.Done(),
-		SameOutput: o.process.sameOutput,
-		Progress: func(done, total int, elapsed time.Duration) {
-			line.Draw(elapsed, func() string {
-				return fmt.Sprintf("explore: %d of %d orders in %v; ^C ends it with a report", done, total, elapsed.Round(time.Second))
-			})
-		},
+		SameOutput: o.process.sameOutput, Progress: search.Progress, Found: search.Found,
 	})
-	line.Erase()
+	screenErr := end()
 	sig := wanted()
 	if err != nil {
 		return recorded.Masker.Fault(err)
 	}
+	if screenErr != nil {
+		return screenErr
+	}
 	for i := range found.Findings {
 		found.Findings[i].Detail = recorded.Masker.Text(found.Findings[i].Detail)
 	}
-	if err := printVerdict(cmd, o.format, found, found.Passed()); sig == nil || !errors.Is(err, cli.ErrVerdict) && err != nil {
+	if err := printVerdict(cmd, o.format, exploredProcess{found}, found.Passed()); sig == nil || !errors.Is(err, cli.ErrVerdict) && err != nil {
 		return err
 	}
 	return &cli.Status{Code: cli.ExitVerdict, Signal: sig}
 }
+
+// exploredProcess is a report whose findings stand on the screen already.
+type exploredProcess struct{ external.Report }
+
+// Text returns the report without its findings.
+func (e exploredProcess) Text() string { return e.Rest() }
 
 // passOnName is the name of a command that mcprec calls itself.
 const passOnName = "explored-server"

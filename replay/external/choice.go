@@ -155,6 +155,7 @@ type frame struct {
 	isHello   bool            // initialize, which nobody may cancel
 	size      int             // in bytes
 	beside    []uint64        // it, and the frames that could have gone out with it, in order
+	needs     []uint64        // frames before it, whose answers it needs
 	asks      bool            // a question of the server came before the next frame
 
 	isResumable bool // of its response a client can come back for the rest

@@ -140,6 +140,12 @@ func (clientPeer) choices(frames []frame) [][]Choice {
 	return append(joins(frames), closes, pings, splits, early, late, repeats, unread)
 }
 
+// joins implements peer.
+func (clientPeer) joins(frame) bool { return true }
+
+// whyApart implements peer.
+func (clientPeer) whyApart(_, _ frame) string { return "the client spoke in between" }
+
 // words says what a choice of the server does.
 func (clientPeer) words(c Choice, name func(uint64) string) string {
 	first, last := name(c.First), name(c.Last)

@@ -29,6 +29,12 @@ const (
 	Different Fault = "different output" // a client prints otherwise than in the recorded order
 )
 
+// possible are the words for a fault that is looked at again.
+var possible = map[Fault]string{
+	Hang: "possible hang", Died: "possible crash", Lost: "possible lost answer", Lingers: "it may not exit",
+	NotSerial: "possible race", Different: "possible difference",
+}
+
 // Options say how to search.
 type Options struct {
 	Schedules int
@@ -42,8 +48,19 @@ type Options struct {
 	SameOutput bool
 	// Stop ends the search when it is closed, the plays that go on as well, and leaves their processes ended. What
 	// was found so far is reported. It may be nil.
-	Stop     <-chan struct{}
-	Progress func(done, total int, elapsed time.Duration)
+	Stop <-chan struct{}
+	// Progress, if not nil, is called when the search comes to something else, by the goroutine of the search.
+	Progress func(Progress)
+	// Found, if not nil, is called with each finding as soon as it is certain. The report has it as well.
+	Found func(Finding)
+}
+
+// Progress is how far a search is.
+type Progress struct {
+	Played, Planned int // orders; Planned is 0 as long as the recorded order is played
+	// Watched is a play that may show a fault, and is looked at again, which takes up to minutes: what it may
+	// be, and what the recorded end does there. "": nothing is.
+	Watched, Does string
 }
 
 // times is how many fresh processes must show a finding.
@@ -124,6 +141,10 @@ func (x *explorer) run() error {
 	}
 	wanted = min(wanted, len(schedules))
 	x.report.Planned = wanted + 1
+	if x.Token == "" {
+		x.report.Apart = x.apart()
+	}
+	x.tell("", "")
 	return x.tryAll(schedules, wanted)
 }
 
@@ -208,6 +229,21 @@ func (x *explorer) knows(schedule Schedule) error {
 		}
 	}
 	return nil
+}
+
+// apart lists the neighbours among the messages of the recorded end that no order joins.
+func (x *explorer) apart() (list []Apart) {
+	last := frame{isHello: true}
+	for _, f := range x.plain.frames {
+		if !x.peer.joins(f) || f.seq == 0 {
+			continue
+		}
+		if !last.isHello && !slices.Contains(last.beside, f.seq) {
+			list = append(list, Apart{last.seq, f.seq, x.peer.whyApart(last, f)})
+		}
+		last = f
+	}
+	return list
 }
 
 func (x *explorer) isOver() bool {
@@ -301,9 +337,32 @@ func (x *explorer) count(played play) {
 	x.report.Unheeded = played.addTo(x.report.Unheeded, played.unheeded)
 	x.report.Dropped = played.addTo(x.report.Dropped, played.dropped)
 	x.report.Open = played.addTo(x.report.Open, played.open)
+	x.tell("", "")
+}
+
+// tell tells how far the search is, and what it looks at.
+func (x *explorer) tell(watched, does string) {
 	if x.Progress != nil {
-		x.Progress(x.report.Played, x.report.Planned, time.Since(x.began))
+		x.Progress(Progress{x.report.Played, x.report.Planned, watched, does})
 	}
+}
+
+// watch tells that what a schedule shows is looked at again. It returns a function that tells the end of that.
+func (x *explorer) watch(kind Fault, schedule Schedule) (end func()) {
+	x.tell(possible[kind], strings.Join(x.inWords(schedule), ", "))
+	return func() { x.tell("", "") }
+}
+
+// inWords returns the choices of a schedule in words.
+func (x *explorer) inWords(schedule Schedule) []string {
+	words := []string{}
+	for _, c := range schedule {
+		words = append(words, x.peer.words(c, x.name))
+	}
+	if len(words) == 0 {
+		words = append(words, recordedOrder)
+	}
+	return words
 }
 
 // addTo adds requests of a play, by their events, to a list that may have some of them already.
@@ -391,6 +450,7 @@ func (x *explorer) what(seq uint64) string {
 // confirm plays a schedule with a fault in fresh processes, patiently, and adds the finding if all of them
 // show it.
 func (x *explorer) confirm(schedule Schedule, first play) (err error) {
+	defer x.watch(first.found.kind, schedule)()
 	defer func() {
 		if errors.Is(err, ErrStopped) {
 			x.report.Unconfirmed = append(x.report.Unconfirmed, fmt.Sprintf("%s: %s", first.found.kind, schedule.Token()))
@@ -463,6 +523,7 @@ func (x *explorer) serialise(schedule Schedule, played play) error {
 	if x.told[x.keyOf(found)] || slices.ContainsFunc(x.bursts, isKnown) {
 		return nil
 	}
+	defer x.watch(NotSerial, schedule)()
 	orders, ok, err := newSerial(x.peer, calls, x.unstable, x.patience)
 	if err != nil || !ok || orders.explains(played.answers) {
 		return err
@@ -548,8 +609,8 @@ func (x *explorer) add(schedule Schedule, found *fault, held int) {
 	for _, seq := range found.events {
 		f.Requests = append(f.Requests, Request{Event: seq, What: x.what(seq)})
 	}
-	for _, c := range schedule {
-		f.Choices = append(f.Choices, x.peer.words(c, x.name))
+	if len(schedule) > 0 {
+		f.Choices = x.inWords(schedule)
 	}
 	f.Certain = found.look.Activity == procfs.Asleep || found.look.Activity == procfs.Full || found.look.Activity == procfs.Ended ||
 		found.kind == NotSerial || found.kind == Different
@@ -560,6 +621,9 @@ func (x *explorer) add(schedule Schedule, found *fault, held int) {
 		f.Stand += fmt.Sprintf("; mcprec has waited for %v", confirming.running) // one timer behind the other
 	}
 	x.report.Findings = append(x.report.Findings, f)
+	if x.Found != nil {
+		x.Found(f)
+	}
 	if len(schedule) > 0 && found.kind != NotSerial { // a burst is compared when it is all that a schedule has
 		x.shown = append(x.shown, schedule)
 	}

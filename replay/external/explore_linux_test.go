@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -16,6 +17,8 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/mcprec/mcprec/replay/match"
+	"github.com/mcprec/mcprec/replay/standin"
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
@@ -296,6 +299,8 @@ type crowd struct {
 func (*crowd) name() string                                 { return "server" }
 func (*crowd) recorded() string                             { return "client" }
 func (*crowd) hadResults() bool                             { return false }
+func (*crowd) joins(frame) bool                             { return false }
+func (*crowd) whyApart(_, _ frame) string                   { return "" }
 func (*crowd) words(c Choice, _ func(uint64) string) string { return Schedule{c}.Token() }
 
 func (c *crowd) play(schedule Schedule, _ patience) (play, error) {
@@ -344,9 +349,47 @@ func (s *stubborn) play(schedule Schedule, _ patience) (play, error) {
 // TestShown holds that a schedule with all choices of a finding is left out, and another takes its place.
 func TestShown(t *testing.T) {
 	s := &stubborn{}
-	report, err := explore(s, Options{Schedules: 40})
+	var found []Finding
+	var watched []string
+	report, err := explore(s, Options{Schedules: 40, Found: func(f Finding) { found = append(found, f) }, Progress: func(p Progress) {
+		if p.Watched != "" {
+			watched = append(watched, fmt.Sprintf("%s, %d of %d: %s", p.Watched, p.Played, p.Planned, p.Does))
+		}
+	}})
+	if !reflect.DeepEqual(found, report.Findings) || report.Text() != found[0].Text()+report.Rest() {
+		t.Errorf("told while it searched: %+v", found)
+	}
+	if want := []string{"possible hang, 5 of 40: x1.cancel3"}; !slices.Equal(watched, want) {
+		t.Errorf("watched %q, want %q", watched, want)
+	}
 	if err != nil || len(report.Findings) != 1 || report.Findings[0].Token != "x1.cancel3" || s.hangs != times || report.Played != 40 {
 		t.Errorf("%v, %d plays with the hang, want %d, found:\n%s", err, s.hangs, times, report.Text())
+	}
+}
+
+// TestApart holds that the report says which calls no order sends together, and why.
+func TestApart(t *testing.T) {
+	events, say := newSession()
+	say(c2s, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`)
+	say(s2c, `{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"counter","version":"1"}}}`)
+	say(c2s, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	for id := range 3 {
+		say(c2s, `{"jsonrpc":"2.0","id":%d,"method":"tools/list","params":{"cursor":"page %d"}}`, id+1, id)
+		say(s2c, `{"jsonrpc":"2.0","id":%d,"result":{"tools":[],"nextCursor":"page %d"}}`, id+1, id+1)
+	}
+	x := newExplorer(serverPeer{}, Options{})
+	driver := standin.NewDriver(*events, match.Rules{By: match.ByMethod})
+	driver.AllowReorder()
+	for _, e := range *events {
+		if e.Kind == store.Frame && e.Dir == c2s {
+			x.plain.frames = append(x.plain.frames, frame{seq: e.Seq, isRequest: e.Seq > 4, beside: []uint64{e.Seq}, needs: driver.Needs(e.Seq)})
+		}
+	}
+	x.plain.frames = append(x.plain.frames, frame{seq: 20, isRequest: true}) // behind something else
+	x.report.Apart = x.apart()
+	want := "not joined: #5 and #7, #7 and #9: the second needs the answer to the first\nnot joined: #9 and #20: the second waits for what comes between them\n"
+	if text := x.report.Text(); !strings.HasSuffix(text, want) {
+		t.Errorf("it says\n%s, want\n%s", text, want)
 	}
 }
 

@@ -25,6 +25,10 @@ type peer interface {
 	hadResults() bool
 	// choices returns the choices that can be made alone, by kind, of the frames of a plain play.
 	choices(frames []frame) [][]Choice
+	// joins reports whether a message of the recorded end is worth joining to its neighbour.
+	joins(f frame) bool
+	// whyApart says why two neighbours cannot be sent together.
+	whyApart(first, second frame) string
 	// words says what a choice does. name names the frame of an event.
 	words(c Choice, name func(seq uint64) string) string
 }

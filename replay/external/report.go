@@ -17,6 +17,7 @@ type Report struct {
 	Frames   int       `json:"messages"` // of the recorded end
 	Requests int       `json:"requests"` // of these
 	NotHeld  []string  `json:"not_held,omitempty"`
+	Apart    []Apart   `json:"not_joined,omitempty"` // what no order has joined
 	// Unconfirmed are the faults that the search was about to confirm when it was interrupted, each with its token.
 	Unconfirmed []string  `json:"unconfirmed,omitempty"`
 	Unstable    []uint64  `json:"unstable,omitempty"` // requests whose answers differ by themselves
@@ -50,19 +51,36 @@ type Request struct {
 	What  string `json:"what"`
 }
 
+// Apart are two messages of the recorded end, by their events, that no order can send together.
+type Apart struct {
+	First  uint64 `json:"first"`
+	Second uint64 `json:"second"`
+	Why    string `json:"why"`
+}
+
 // Passed reports whether something was played and compared, and nothing found.
 func (r Report) Passed() bool { return r.Played > 0 && len(r.Findings) == 0 && len(r.Failed) == 0 }
 
-// mostFailed is how many errors a text lists.
-const mostFailed = 5
+const (
+	mostFailed = 5 // errors that a text lists
+	mostApart  = 5 // pairs that a text lists
+)
+
+// recordedOrder are the words for a play without a choice.
+const recordedOrder = "in the recorded order, without the pauses of the recording"
 
 // Text returns the report for people.
 func (r Report) Text() string {
 	var b strings.Builder
 	for _, f := range r.Findings {
-		b.WriteString(f.text())
-		b.WriteString("\n")
+		b.WriteString(f.Text())
 	}
+	return b.String() + r.Rest()
+}
+
+// Rest returns the report for people who have seen the findings.
+func (r Report) Rest() string {
+	var b strings.Builder
 	for _, text := range r.NotHeld {
 		fmt.Fprintf(&b, "seen, and not again: %s\n", text)
 	}
@@ -95,6 +113,7 @@ func (r Report) Text() string {
 		fmt.Fprintf(&b, "%s of %s with %s in %v: %s\n", phrase.Plural(uint64(r.Played), "order"), phrase.Plural(uint64(r.Frames), "message"),
 			phrase.Plural(uint64(r.Requests), "request"), r.Took.Round(time.Second), found)
 	}
+	b.WriteString(apartText(r.Apart))
 	if r.Unjudged > 0 {
 		fmt.Fprintf(&b, "not judged: %s in which the client asked for what the recording does not have\n", phrase.Plural(uint64(r.Unjudged), "order"))
 	}
@@ -108,7 +127,29 @@ func (r Report) Text() string {
 	return b.String()
 }
 
-func (f Finding) text() string {
+// apartText says which messages were not joined: "not joined: #5 and #7, #7 and #9: the client spoke in between".
+func apartText(list []Apart) (text string) {
+	var reasons []string
+	pairs := map[string][]string{}
+	for _, a := range list {
+		if pairs[a.Why] == nil {
+			reasons = append(reasons, a.Why)
+		}
+		pairs[a.Why] = append(pairs[a.Why], fmt.Sprintf("#%d and #%d", a.First, a.Second))
+	}
+	for _, why := range reasons {
+		named := pairs[why]
+		more := ""
+		if over := len(named) - mostApart; over > 0 {
+			named, more = named[:mostApart], fmt.Sprintf(", and %d more", over)
+		}
+		text += fmt.Sprintf("not joined: %s%s: %s\n", strings.Join(named, ", "), more, why)
+	}
+	return text
+}
+
+// Text returns the finding for people, with an empty line behind it.
+func (f Finding) Text() string {
 	what := f.aboutServer()
 	if f.Peer == "client" {
 		what = f.aboutClient()
@@ -121,9 +162,9 @@ func (f Finding) text() string {
 		text += "  " + choice + "\n"
 	}
 	if len(f.Choices) == 0 {
-		text += "  in the recorded order, without the pauses of the recording\n"
+		text += "  " + recordedOrder + "\n"
 	}
-	return text + "  token: " + f.Token + "\n"
+	return text + "  token: " + f.Token + "\n\n"
 }
 
 // head is the word of a finding that is certain, or the same as a suspicion.

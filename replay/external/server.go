@@ -236,6 +236,17 @@ func (s serverPeer) choices(frames []frame) [][]Choice {
 	return append(joins(together), ends, lateEnds, cancels, splits, holds, unread, cuts, hangUps)
 }
 
+// joins implements peer: of a client the requests meet.
+func (serverPeer) joins(f frame) bool { return f.isRequest }
+
+// whyApart implements peer.
+func (serverPeer) whyApart(first, second frame) string {
+	if slices.Contains(second.needs, first.seq) {
+		return "the second needs the answer to the first"
+	}
+	return "the second waits for what comes between them"
+}
+
 // words says what a choice of the client does.
 func (s serverPeer) words(c Choice, name func(uint64) string) string {
 	first, last := name(c.First), name(c.Last)

@@ -236,7 +236,7 @@ func (p *player) send(chunk []sending) (how Kind) {
 
 // describe takes a frame that goes out, and tells what it is. It returns its requests as well.
 func (p *player) describe(s sending) (about frame, requests []*request) {
-	about = frame{seq: s.seq, size: len(s.frame.Bytes)}
+	about = frame{seq: s.seq, size: len(s.frame.Bytes), needs: p.driver.Needs(s.seq)}
 	for _, m := range p.session.take(transport.ClientToServer, s.frame).Messages {
 		about.what = strings.TrimSpace(m.Method + " " + timeline.TargetOf(m.Message))
 		about.isHello = m.Method == mcp.MethodInitialize

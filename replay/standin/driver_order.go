@@ -243,6 +243,22 @@ func (d *Driver) AllowReorder() {
 	}
 }
 
+// Needs returns the events of the client's frames whose answers the client frame of an event waits for, in a
+// driver that may send in another order.
+func (d *Driver) Needs(seq uint64) (needed []uint64) {
+	for _, f := range d.frames {
+		if f.seq != seq {
+			continue
+		}
+		for _, s := range f.needs {
+			if s.request != nil {
+				needed = append(needed, s.request.frame.seq)
+			}
+		}
+	}
+	return needed
+}
+
 // OneByOne makes each request wait for the answers to the earlier requests: a live server then
 // has a single call at a time, and takes the calls in the recorded order at any pace. Call
 // OneByOne before Start.
