@@ -51,7 +51,6 @@ func newCheck() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check [SESSION]...",
 		Short: "Find broken rules, calls that hang and stray output in a recording",
-		Long:  checkHelp,
 		Example: `  mcprec check
   mcprec check --fail-on warning testdata/*.jsonl
   mcprec check --expect-tool count --max-duration 2s SESSION
@@ -66,66 +65,20 @@ func newCheck() *cobra.Command {
 	o.filterFlag.addFlags(cmd)
 	o.span.addFlags(cmd)
 	f := cmd.Flags()
-	f.BoolVar(&o.all, "all", false, "check every session of the store, or those of --since and --label: a line each")
+	f.BoolVar(&o.all, "all", false, "every session of the store, a line each")
 	addFormat(cmd, &o.format, "", "text", "json", "junit", "sarif")
-	addChoice(cmd, &o.failOn, "fail-on", "the least `SEVERITY` that fails: error, warning, or never", "error", "warning", "never")
-	f.BoolVar(&o.rules, "rules", false, "print the rules: severity, revisions, section of the specification")
-	f.StringVar(&o.explain, "explain", "", "say what a `RULE` asks for, why, and what breaks it")
-	f.DurationVar(&o.max, "max-duration", 0, "a call of the client that takes, or waits, longer is an error; 0 is any")
-	f.BoolVar(&o.timeout, "fail-on-timeout", false, "a call whose sender gave up waiting is an error, not a warning")
-	f.BoolVar(&o.failed, "fail-on-tool-error", false, "a call to a tool that is answered with isError or with an error is an error")
+	addChoice(cmd, &o.failOn, "fail-on", "what fails: error, warning, or never", "error", "warning", "never")
+	f.BoolVar(&o.rules, "rules", false, "list the rules")
+	f.StringVar(&o.explain, "explain", "", "explain a `RULE`")
+	f.DurationVar(&o.max, "max-duration", 0, "a call that takes `LONGER` is an error")
+	f.BoolVar(&o.timeout, "fail-on-timeout", false, "a call that timed out is an error")
+	f.BoolVar(&o.failed, "fail-on-tool-error", false, "an error that a tool answers is an error")
 	f.StringSliceVar(&o.expect, "expect-tool", nil, "`TOOLS` that the client must call")
 	f.StringSliceVar(&o.forbid, "forbid-tool", nil, "`TOOLS` that the client must not call")
-	f.BoolVar(&o.schema, "schema", false, "hold each message to the official JSON schema of its revision too")
-	f.StringVar(&o.base, "baseline", "", "a `SESSION` that is trusted: tools that are new, gone or otherwise\nthan in its lists are errors")
+	f.BoolVar(&o.schema, "schema", false, "check each message by its JSON schema, too")
+	f.StringVar(&o.base, "baseline", "", "tools must be as in this `SESSION`")
 	return cmd
 }
-
-const checkHelp = `check reads sessions, once and in order, and says what each recording alone shows,
-without a live peer:
-
-  P1 to P14  the rules of the specification's revision that the session settled on
-  U1 to U4   the steps of a message: written before it is taken, in order, in the room
-             that there is
-  E1 to E21  evidence: calls without an answer and who had them, calls that timed out,
-             late answers, stray lines that are not JSON-RPC, messages that are not a line
-             each (pretty-printed, in UTF-16, ...), messages behind the end, events
-             that were lost, tools that were redefined, headers that contradict their body, a
-             client gone silent, a server that did not start, crashed or would not end,
-             a session in which nothing was answered, a recording that begins in
-             the middle, a side that waits in vain for something else than an answer, a
-             session of another protocol
-  S1         with --schema: messages that do not fit the schema of their revision
-  G1 to G5   what --max-duration, --expect-tool, --forbid-tool, --baseline and
-             --fail-on-tool-error ask for
-
-A finding names its events (as mcprec show numbers them), the one that shows it
-first, and the section of the specification. An error breaks a MUST, or is a call
-that nobody answered, however its wait was put to an end. One hang is one finding, in
-the words of mcprec why. A warning breaks a SHOULD, or is a call that timed out, or a
-session in which no request was answered with a result. A note breaks nothing: a
-client left a call open when it went away, or two messages may have crossed. --filter,
-that of mcprec show, prints only findings about events that fit; the table of calls
-stays that of all. --rules lists the rules, --explain RULE explains one.
-
---format json prints one object a line: for each finding session, rule, title,
-severity, revision, section, dir (of whoever is at fault), events, text; then for the
-session a summary: events, messages, took_ns, revision, errors, warnings, notes,
-requests, answered, results, exit, calls (name, tool, calls, failed, open, cancelled,
-request_bytes, response_bytes, p50_ns, p95_ns, p99_ns, max_ns). In the table OPEN
-counts calls without an answer, and CANCELLED those that were cancelled; the durations
-are of all calls: how long each took, or waited. --format junit prints a test case for
-each rule of each session, --format sarif a log of SARIF 2.1.0, which points at the
-lines of fixtures.
-
---all checks every session of the store, or those of --since and --label, and prints a
-line for each, with the short id and the label that mcprec list shows: how many findings,
-and the first of the gravest.
-
-The exit code is 1 for a finding at or above --fail-on. If a session cannot be read, the
-others are checked all the same.
-
-` + sessionHelp
 
 func runCheck(cmd *cobra.Command, options checkOptions, args []string) (err error) {
 	if options.max < 0 {

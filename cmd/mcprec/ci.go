@@ -34,51 +34,11 @@ type ciOptions struct {
 	timeout  time.Duration
 }
 
-const ciHelp = `ci is a gate for continuous integration. For each fixture (a FILE, or every *.jsonl below
-a DIR) it
-
-  check    finds what the recording alone shows, as mcprec check
-  drive    with a server: plays the recorded client to it and compares its answers, as
-           mcprec drive
-  surface  compares what the server offers (revision, capabilities, tools, prompts,
-           resources) with what it offered in the fixture, or in --baseline
-
-and prints one report: to standard output as text or JSON, and with --junit and --sarif to
-files, in the same run. A finding of SARIF points at the line of the fixture, relative to
-the root of the repository: code scanning drops findings without a place.
-
-A change of the surface has one of three tiers:
-
-  breaking  an error: something is gone, or now required, or narrower
-  risky     a warning: a description, a default or an annotation is different
-  minor     a note: something is new, or wider
-
---fail-on sets which findings fail, and takes either words. What the surface judges, the
-answers to initialize and to lists, the drive does not judge again.
-
-The exit code is 0 if all is well, 1 for a finding that fails, and if nothing was compared:
-no fixture, a fixture without a request, a server that was asked nothing. A recording of a
-hang has findings of its own: keep it in another folder, for mcprec replay --expect.
-
-A fixture that cannot be read, or for which the server cannot be run or reached, has a finding
-that says so, and the others are judged. The exit code then is not 1 but that of the fault: 3,
-or 126 or 127 for a COMMAND that cannot be run.
-
---accept makes what the server says now the recording, in the file of each fixture whose
-drive came to its end with findings; git shows the rest.
-
---format json prints one object a line: for each finding file, line, part (check, drive or
-surface), rule, level, text; then for each fixture a summary: file, steps, matched, lists,
-items, accepted.
-
-`
-
 func newCI() *cobra.Command {
 	var o ciOptions
 	cmd := &cobra.Command{
 		Use:   "ci [flags] DIR|FILE... [-- COMMAND [ARG]...]",
 		Short: "A gate for CI: check fixtures, drive a server with them, compare what it offers",
-		Long:  ciHelp,
 		Example: `  mcprec ci testdata -- ./server --stdio
   mcprec ci --junit report.xml --sarif report.sarif testdata -- ./server
   mcprec ci --fail-on risky --target http://localhost:3000/mcp testdata
@@ -93,16 +53,16 @@ func newCI() *cobra.Command {
 	o.home.heedMaskFlags(cmd)
 	o.ruleFlags.addFlags(cmd)
 	f := cmd.Flags()
-	f.StringVar(&o.target.URL, "target", "", "drive the HTTP server whose MCP endpoint is `URL`, in place of COMMAND")
-	f.StringArrayVar(&o.target.Headers, "header", nil, "with --target: send `'NAME: VALUE'` with every request; may be repeated")
+	f.StringVar(&o.target.URL, "target", "", "drive the HTTP server at `URL`")
+	f.StringArrayVar(&o.target.Headers, "header", nil, "with --target: send this `HEADER`, too")
 	addFormat(cmd, &o.format, "of standard output: ", "text", "json")
-	addChoice(cmd, &o.failOn, "fail-on", "the least `LEVEL` that fails: error, warning, note or never; or breaking,\nrisky or minor", "error", "warning", "note", "never", "breaking", "risky", "minor")
-	f.StringVar(&o.junit, "junit", "", "write a JUnit report to `FILE`, too")
-	f.StringVar(&o.sarif, "sarif", "", "write a SARIF 2.1.0 log to `FILE`, too")
-	f.StringVar(&o.baseline, "baseline", "", "compare what the server offers with a `SESSION`, not with each fixture")
+	addChoice(cmd, &o.failOn, "fail-on", "what fails: error, warning, note, never, breaking, risky, minor", "error", "warning", "note", "never", "breaking", "risky", "minor")
+	f.StringVar(&o.junit, "junit", "", "also write a JUnit report to `FILE`")
+	f.StringVar(&o.sarif, "sarif", "", "also write a SARIF 2.1.0 log to `FILE`")
+	f.StringVar(&o.baseline, "baseline", "", "what the server must offer is in this `SESSION`")
 	f.BoolVar(&o.accept, "accept", false, "make what the server says now the recording")
-	f.BoolVar(&o.anyOrder, "any-order", false, "let a notification come on either side of its call's answer, as mcprec drive")
-	f.DurationVar(&o.timeout, "timeout", 30*time.Second, "give a drive up when nothing that was recorded came for so long")
+	f.BoolVar(&o.anyOrder, "any-order", false, "notifications may come on either side of an answer")
+	f.DurationVar(&o.timeout, "timeout", 30*time.Second, "give up after so long without a recorded message")
 	return cmd
 }
 

@@ -203,5 +203,5 @@ func printVerdict(cmd *cobra.Command, format string, v interface{ Text() string 
 func addOutFlags(cmd *cobra.Command, file *cli.File, name, usage string) {
 	f := cmd.Flags()
 	f.StringVarP(&file.Name, "out", "o", name, usage)
-	f.BoolVar(&file.Force, "force", false, "write over the FILE of --out if it is there")
+	f.BoolVar(&file.Force, "force", false, "write over FILE")
 }

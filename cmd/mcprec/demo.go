@@ -23,16 +23,8 @@ import (
 func newDemo() *cobra.Command {
 	var dir string
 	cmd := &cobra.Command{
-		Use:   "demo",
-		Short: "Record a real session, replay it, and watch a published bug happen",
-		Long: `demo needs nothing installed. It records a session between a real client and a
-real server, each in a process of its own, whose one tool reports progress before
-its result; lists and shows it; and replays it at a transport with a buffer of 0 with three
-kinds of client. The one in the middle is the shape of python-sdk 1.3.0, which
-hangs: issue 594.
-
-The recording is kept in a store of its own, thrown away at the end, unless
---store says where to keep it.`,
+		Use:     "demo",
+		Short:   "Record a real session, replay it, and watch a published bug happen",
 		Example: "  mcprec demo",
 		Args:    atMost(0),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runDemo(cmd, dir) },

@@ -44,10 +44,10 @@ func newDiff() *cobra.Command {
 	o.filterFlag.addFlags(cmd)
 	f := cmd.Flags()
 	addFormat(cmd, &o.format, "", "text", "json", "junit")
-	f.StringSliceVar(&o.only, "only", nil, "the `SECTIONS` that are reported and decide: "+strings.Join(diff.Sections(), ",\n"))
-	f.BoolVar(&o.bytes, "bytes", false, "also tell of messages that say the same and are spelled otherwise")
-	f.BoolVar(&o.loose, "any-order", false, "a notification that came on the other side of its call's answer, or changed\nplaces with another, is a note")
-	f.BoolVar(&o.all, "all", false, "tell everything: all findings, all notes, all places")
+	f.StringSliceVar(&o.only, "only", nil, "only these `SECTIONS`: "+strings.Join(diff.Sections(), ", "))
+	f.BoolVar(&o.bytes, "bytes", false, "also report the same said in other bytes")
+	f.BoolVar(&o.loose, "any-order", false, "notifications may come on either side of an answer")
+	f.BoolVar(&o.all, "all", false, "report all findings, notes and places")
 	completeWords(cmd, "only", diff.Sections()...)
 	return cmd
 }

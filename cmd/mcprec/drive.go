@@ -40,56 +40,11 @@ type driveOptions struct {
 	verbose  bool
 }
 
-const driveHelp = `drive plays the client's half of a recording to the server COMMAND: it sends what
-the recorded client said when that has heard what it had heard then, answers the
-server's requests from the recording, and compares all that the server says with
-what was recorded.
-
-Each request waits for the answers to the earlier ones, unless the recording shows
-a reason why it must not; --parallel keeps the recorded overlap. A session that
-matches only with --parallel, or only without it, depends on the order of calls that
-overlap: mcprec explore SESSION -- COMMAND says whether an order explains the answers.
-The server's ids, cursors, task ids and other values that it makes up and the client
-gives back are mapped, not compared. A notification or a request of the server that belongs to a
-call must come on the recorded side of the call's answer, and the call's
-notifications of one kind in the recorded order; calls that overlap may be answered
-in any order.
-
-A step is a match, a mismatch, missing, extra (the server said what was not
-recorded), or not sent (a message of the client, because what it follows did not come).
-The text has a line for each step that is no match, with -v for every one; what ended
-the drive early stands above them. A server that ends of its own accord with another
-status than 0, and than the recorded one's, is a fault as well. A drive that compared
-nothing is no success.
-
---match method lets the server's requests differ in what they ask; --match strict
-compares numbers as they are written.
-
-The command is never taken from a session. It runs in this folder and with this
-environment. What it has started and left is ended with it (Linux).
-
---format json prints one object: session, command, end (complete, gone: the server
-ended early, silent: nothing recorded came for --timeout), exit (the server's
-status), passed, explanation (why not, if the steps alone do not say it),
-counts (of steps, by result), steps (a list of seq, dir, what,
-result, differences (path, within, want, got, hint), more (how many differences
-beyond those), order, flags (that would let it match), mapped (path, by, want, got), text), mapped (how many values, by
-reason), pending (who waits for what), without (what was given up waiting for), stderr
-(its last lines, unless all matched). want and got are JSON as text, clipped.
---format junit prints a test suite with a test case a step.
-
---update writes what happened in place of the recording: to the fixture's file, or
-as a new session of the store. It does so only when the drive came to its end; the
-exit code is then 0.
-
-`
-
 func newDrive() *cobra.Command {
 	var o driveOptions
 	cmd := &cobra.Command{
 		Use:   "drive [flags] [SESSION] [-- COMMAND [ARG]...]",
 		Short: "Stand in for a session's client: drive a server and compare its answers",
-		Long:  driveHelp + driveTargetHelp + sessionHelp,
 		Example: `  mcprec drive SESSION -- npx -y @modelcontextprotocol/server-everything
   mcprec drive testdata/session.jsonl --target http://localhost:3000/mcp
   mcprec drive --format junit -o report.xml testdata/session.jsonl -- ./server`,
@@ -109,17 +64,17 @@ func newDrive() *cobra.Command {
 	o.home.heedMaskFlags(cmd)
 	o.ruleFlags.addFlags(cmd)
 	f := cmd.Flags()
-	f.StringVar(&o.target.URL, "target", "", "drive the HTTP server whose MCP endpoint is `URL`, in place of COMMAND")
-	f.StringArrayVar(&o.target.Headers, "header", nil, "with --target: send `'NAME: VALUE'` with every request; may be repeated")
+	f.StringVar(&o.target.URL, "target", "", "drive the HTTP server at `URL`")
+	f.StringArrayVar(&o.target.Headers, "header", nil, "with --target: send this `HEADER`, too")
 	addFormat(cmd, &o.format, "", "text", "json", "junit")
-	f.StringVarP(&o.out, "out", "o", "", "write the report to `FILE`; standard output then has the text")
-	f.DurationVar(&o.timeout, "timeout", 30*time.Second, "give up when nothing that was recorded came for so long")
-	f.StringVar(&o.timing, "timing", "none", "when the client speaks: none (at once), recorded, or a speed, as 2x or\n0.5x; a client that asks until something is done needs its time")
-	f.DurationVar(&o.maxGap, "max-gap", 0, "the longest wait that --timing makes; 0 is no limit")
+	f.StringVarP(&o.out, "out", "o", "", "write the report to `FILE`, the text to stdout")
+	f.DurationVar(&o.timeout, "timeout", 30*time.Second, "give up after so long without a recorded message")
+	f.StringVar(&o.timing, "timing", "none", "when the client speaks: none (at once), recorded, or 2x")
+	f.DurationVar(&o.maxGap, "max-gap", 0, "the longest wait of --timing; 0 is any")
 	f.BoolVar(&o.parallel, "parallel", false, "let calls overlap as they were recorded")
-	f.BoolVar(&o.anyOrder, "any-order", false, "let a notification come on either side of its call's answer, and before an\nearlier one, as where the server itself leaves that to chance")
+	f.BoolVar(&o.anyOrder, "any-order", false, "notifications may come on either side of an answer")
 	f.BoolVar(&o.update, "update", false, "write what happened in place of the recording")
-	f.BoolVarP(&o.verbose, "verbose", "v", false, "show the steps that match, too, and more of what differs")
+	f.BoolVarP(&o.verbose, "verbose", "v", false, "show matching steps, too, and more of each difference")
 	completeWords(cmd, "timing", "none", "recorded", "2x", "0.5x")
 	return cmd
 }
@@ -316,16 +271,6 @@ func updateRecording(cmd *cobra.Command, home home, recording *session.Recording
 	}
 	return err
 }
-
-const driveTargetHelp = `With --target the server is reached over HTTP, as the recorded client reached it: by
-Streamable HTTP or HTTP+SSE, with the standalone stream if that client asked for it.
-A session recorded on stdio is driven over Streamable HTTP. A status that is no
-success is an error, unless it was recorded for the same request; redirects are not
-followed. What the recorded server refused for how it was asked (without the session's
-id, say) is asked in the same way; of a request without a message that it refused so, a
-PUT, say, the status is a step.
-
-`
 
 // driveReport is the result of a drive, in the stable form of drive --format json.
 type driveReport struct {

@@ -52,13 +52,8 @@ func newExplore() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explore [flags] [SESSION] [-- COMMAND [ARG]...]",
 		Short: "Play a session in many orders of delivery and prove the hang",
-		Long: exploreHelp + helpTable(10, explore.Strategies, func(s explore.NamedStrategy) (name, says string) {
-			return s.Name, s.Means
-		}) + exploreHelpOnward,
 		Example: `  mcprec explore --client python-sdk@1.3
   mcprec explore --vary sending --client notification-queue=1 -o smallest.jsonl
-  mcprec explore --client single-threaded --buffer 0 --buffer c2s=1 SESSION
-  mcprec explore --client python-sdk@1.3 --token mcprec1.0-0.delivery.a.default
   mcprec explore SESSION -- node dist/index.js
   mcprec explore --target http://localhost:%PORT/mcp -- node http.js %PORT
   mcprec explore SESSION --as-server -- node client.mjs %SERVER`,
@@ -88,15 +83,15 @@ func newExplore() *cobra.Command {
 	o.chosen = func(flags ...string) bool { return slices.ContainsFunc(flags, f.Changed) }
 	o.models.addFlags(cmd, "independent", "")
 	o.process.addFlags(cmd)
-	f.StringArrayVarP(&o.capacities, "buffer", "c", []string{"sweep"}, "`N`, c2s=N,s2c=N, unbounded or sweep; may be given several times")
+	f.StringArrayVarP(&o.capacities, "buffer", "c", []string{"sweep"}, "`N` messages, c2s=N,s2c=N, unbounded, or sweep (0, 1, unbounded); may be repeated")
 	names := namesOf(explore.Strategies, func(s explore.NamedStrategy) string { return s.Name })
-	addChoice(cmd, &o.strategy, "strategy", "how to choose the steps: "+strings.Join(names, ", "), names...)
-	f.IntVarP(&o.schedules, "orders", "n", 400, "how many orders to run, over all buffers; while only delivery varies one for each\ndecides, and is the default; with COMMAND the default is 100")
-	f.DurationVar(&o.budget, "limit", 0, "end the search after this time, and report what was found so far; 0 is never.\nWithout it 2m, with COMMAND never")
+	addChoice(cmd, &o.strategy, "strategy", "how to choose the next step", names...)
+	f.IntVarP(&o.schedules, "orders", "n", 400, "how many orders to play; 100 with COMMAND")
+	f.DurationVar(&o.budget, "limit", 0, "end the search after this time (2m; with COMMAND never)")
 	f.Uint64Var(&o.seed, "seed", 0, "other choices of the same strategy")
-	f.StringVar(&o.token, "token", "", "run the one order of this `TOKEN`")
-	addChoice(cmd, &o.level, "vary", "which order may change: that of delivery, or also that of sending", "delivery", "sending")
-	addOutFlags(cmd, &o.out, "", "write the smallest session that hangs in the same way to this `FILE`")
+	f.StringVar(&o.token, "token", "", "play the one order of this `TOKEN`")
+	addChoice(cmd, &o.level, "vary", "what may change: delivery, or sending too", "delivery", "sending")
+	addOutFlags(cmd, &o.out, "", "write the smallest session that hangs so to `FILE`")
 	addFormat(cmd, &o.format, "", "text", "json")
 	completeWords(cmd, "buffer", "sweep", "0", "1", "c2s=", "unbounded")
 	return cmd
@@ -280,127 +275,6 @@ func progressText(p explore.Progress, budget time.Duration) string {
 	return text + "; ^C ends it with a report"
 }
 
-const exploreHelp = `explore plays both sides of a session through an in-memory transport, again and
-again, each time in another order and at several buffers, until a run does not
-come to its end. Then it says who waits for whom, which message is held by whom and
-what the buffer changes, draws the run, prints a token, and shows the smallest
-session that hangs in the same way. --token runs that one order again, on any
-machine. No time passes in a run: a hang is proved, for these models of the sides.
-
-If the recorded session itself hung, as mcprec why judges it, the first line is HUNG, with
-who waited for whom, and the exit code is 1, whatever the models say below.
-
-What may change, by --vary:
-
-  delivery  only delivery: each side sends in its recorded order
-  sending   each side also sends in any order that the specification allows it
-
-With delivery these models have no choice of their own, and every order of delivery comes
-to the same end: one order with each buffer decides, and no more are run unless
---orders or --strategy is given. With sending 400 are run.
-
-mcprec help models has the models of a side. With --vary sending a single-threaded side has
-nothing to choose, and is refused. To explore a live peer, write
-a Go test; see package replay/explore.
-
-Strategies, which choose the next step:
-`
-
-const exploreHelpOnward = `
-With -- COMMAND a real server, in any language, stands in the place of the models (Linux). The
-recorded client plays to a fresh process in each order: it joins messages so that they arrive together, splits
-one, cancels, stops reading, keeps its answers back, or ends its output early. After each write
-the server is left alone until the kernel shows that all of its threads sleep. What is
-found was seen in three processes, and is one of these:
-
-  HANG              a request has no answer, and nothing but mcprec could have moved the server
-  SUSPECT           the same, but it had a timer, or waited for something outside, which is named
-  DIED              it ended by itself, or not with status 0
-  LOST              it ended when the client did, with a call in hand that it did not answer
-  DOES NOT EXIT     it goes on after the end of its input
-  RACE              calls that arrive together were answered as no order of them explains
-
-With --target URL the COMMAND is a server over Streamable HTTP. %PORT in URL, in COMMAND and in
---env stands for a port that each process has for itself; mcprec plays when the server listens
-there. Each message of the client is a request on a connection of its own. Messages overlap in the
-place of a write that they share, an end is the DELETE of the session, and there is more: the
-client hangs up on a call, or cuts the stream of its answer behind an event with an id and comes
-back for the rest. Bytes that are on their way in a connection count: the server is at rest only
-if there are none. After the session another one must be answered; a response that stays open
-behind the DELETE is a note. LOST is then an answer whose
-response has ended without it, DOES NOT EXIT is not there, and a server may end by itself, with
-status 0, only behind the end of the session.
-
-With --as-server the COMMAND is a client, and the recorded server plays to it: it joins messages
-so that they arrive together, splits one, sends them sooner or later than recorded, repeats a notification a
-hundred times, pings in the middle of a call, stops reading, or ends in place of an answer.
-%SERVER in COMMAND and in --env stands for a program without arguments that the client must
-start as its server. The client must end by itself, with status 0 in the recorded order: a test
-or a script of one task.
-
-  HANG              it has every answer, or its server has ended, and it does not end; or it does not
-                    answer a question; and nothing but mcprec could have moved it
-  SUSPECT           the same, but it had a timer, or waited for something outside, which is named
-  DIED              its status is not 0; if the server ended early, it died of a signal
-  DOES NOT EXIT     its session is over, and it does not end
-  DIFFERENT OUTPUT  with --same-output: it was sent what was recorded, and printed otherwise
-
-It is no proof: mcprec does not see into the process. --orders is 100 then, about a second
-each. What a process has started and left is ended with it. %DIR in COMMAND and in --env stands
-for a folder that each process has for itself: what it keeps it must keep there. --dir FOLDER puts a copy of FOLDER there, and in what the recorded
-end sends the path of FOLDER becomes that of the copy. --jobs N tries N orders at once, which
-is for processes that share nothing else. --token plays one order again.
---format json prints one object: findings (a list of kind, peer: server or client, certain:
-false of a SUSPECT, requests (event, what: requests to a server, messages sent to a client),
-stand, detail, choices, token, held, of), played, planned, ended, messages, requests, not_held,
-not_joined (neighbours that no order joins: first, second, why),
-unconfirmed (what an interrupt kept from being seen again), unstable (the requests whose
-answers differ by themselves), dropped (the requests without an answer whose client
-ended right behind them), open (the requests whose responses a server over HTTP left open
-behind the DELETE of their session), unjudged (orders in which a client asked for what
-the recording does not have), took_ns. An interrupt (^C) ends the processes at once.
-
-The search ends after 2 minutes, or what --limit says, and so does an interrupt (^C): the report then
-has what was found so far, how many orders were run, and which buffers were not tried. What is under way
-then has 10 seconds more. If none was run, it is undecided.
-
---buffer is in messages: N for both directions, c2s=N,s2c=N, unbounded, or sweep
-(0, 1 and unbounded, the default). It may be given several times.
-
--o FILE writes the smallest session that hangs so, as a fixture whose header states
-the hang: mcprec replay --expect FILE holds it there. Where it takes an order to
-show the hang, the token to play the file with is printed instead.
-
---format json prints one object: verdict (pass, hang, panic, leak, diverged,
-undecided), category (of a hang: both sides write and neither reads, blocked behind a notification, each waits for the other's answer, never sent, answer lost,
-blocked handler, pool, lock, after a timer), explanation, summary (of a hang: which sides would
-hang so), level, buffer ({"c2s":N,"s2c":N}, N a number or "unbounded"), tried
-(what each buffer gave: buffer, verdict, orders, and of --strategy exhaustive
-classes and all: whether these are all there are), depends (in words, how the failure depends on the buffer), boundary
-(from which buffer on this one order does not fail), orders (run up to the
-failure), ended (of a pass: what ended the search: orders, all visited, time or
-interrupted; of a failure: time or interrupted, if that cut the report short), planned
-(of a pass: how many orders there would have been), coverage (classes of orders
-that were seen, unseen: the chance that one more would be of a new class, races:
-pairs of steps that could go either way, reversed: those seen both ways, uncounted: true
-where there are more pairs than were counted, recent and new: how many of the last orders were of a new class), decided (of a
-pass: true where one order decides with each buffer), steps,
-failing and passing (left out where there is none: the order that fails and the nearest
-that passes: token, verdict, buffer, total, first, and steps, a list of name, op, dir,
-n, tick, operation: the total steps from the one with the index first on; messages: label,
-kind, dir by name, such as c2s.1), apart (the
-index of the step at which the two part), unfinished (the calls that had not returned), waits (a list of who, holds,
-waits_for, why, blocked_at), broken (rules of the protocol that a live peer broke;
-of these models none), chain (who waits for whom, one a line), sequence (the run,
-drawn), stacks, token, choices (the token in words), shrunk (how the order became
-so simple: from, to, runs, held, verified), smaller (null, or the smallest session
-with the same failure: from and to how many messages, runs, token, held, verified,
-boundary), leaked (whether goroutines were left), notes, hung (what was stuck in the
-recorded session, a list of shape, culprit, text; mcprec why has the rest; it leaves the
-verdict as it is). Lists are never null.
-
-` + sessionHelp
-
 // writeSmallest writes the smallest session that fails as in the report, and prints on stderr
 // how to use it.
 func writeSmallest(cmd *cobra.Command, out cli.File, events []store.Event, ends closed.Models, r explore.Report) error {
@@ -492,8 +366,8 @@ type serverOptions struct {
 
 func (s *serverOptions) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringArrayVar(&s.env, "env", nil, "with COMMAND: set `NAME=VALUE` for the process; may be repeated")
-	f.StringVar(&s.folder, "dir", "", "with COMMAND: give each process a copy of this `FOLDER`, which takes its\nplace in what the recorded side sends")
+	f.StringArrayVar(&s.env, "env", nil, "with COMMAND: set `NAME=VALUE` for the process")
+	f.StringVar(&s.folder, "dir", "", "with COMMAND: give each process a copy of `FOLDER`")
 }
 
 // processOptions are the flags of explore for a server or a client process.
@@ -508,11 +382,11 @@ type processOptions struct {
 func (p *processOptions) addFlags(cmd *cobra.Command) {
 	p.serverOptions.addFlags(cmd)
 	f := cmd.Flags()
-	f.StringVar(&p.target.URL, "target", "", "with COMMAND: it is an HTTP server whose MCP endpoint is `URL`, such as\nhttp://localhost:%PORT/mcp")
-	f.StringArrayVar(&p.target.Headers, "header", nil, "with --target: send `'NAME: VALUE'` with every request; may be repeated")
-	f.BoolVar(&p.asServer, "as-server", false, "COMMAND is a client, which starts %SERVER: the recorded server plays to it")
-	f.BoolVar(&p.sameOutput, "same-output", false, "with --as-server: the client must print what it prints in the recorded order,\nwherever it is sent the same messages in that order")
-	f.IntVarP(&p.jobs, "jobs", "j", 1, "with COMMAND: try so many orders at once, each with a process of its own")
+	f.StringVar(&p.target.URL, "target", "", "COMMAND is an HTTP server with its endpoint at `URL`")
+	f.StringArrayVar(&p.target.Headers, "header", nil, "with --target: send this `HEADER`, too")
+	f.BoolVar(&p.asServer, "as-server", false, "COMMAND is a client, which starts %SERVER")
+	f.BoolVar(&p.sameOutput, "same-output", false, "with --as-server: compare what the client prints")
+	f.IntVarP(&p.jobs, "jobs", "j", 1, "with COMMAND: play `N` orders at once")
 }
 
 // notOfProcesses are the flags of explore that say something about models, of which a process has none.

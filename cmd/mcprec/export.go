@@ -45,13 +45,6 @@ func newExport() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export [SESSION]",
 		Short: "Write a session as a fixture, in another format, or one of its streams byte for byte",
-		Long: `export writes a session in one of these formats:
-
-` + helpTable(10, exportFormats, func(f exportFormat) (string, string) { return f.name, f.says }) + `
---filter selects events as that of mcprec show does. What is written is a session of its
-own, numbered anew, with a note of what was left out; text and mermaid keep the numbers.
-
-` + sessionHelp,
 		Example: `  mcprec export -o session.jsonl
   mcprec export --format mermaid SESSION
   mcprec export --format raw --dir s2c --secrets SESSION`,
@@ -64,9 +57,9 @@ own, numbered anew, with a note of what was left out; text and mermaid keep the 
 	o.filterFlag.addFlags(cmd)
 	f := cmd.Flags()
 	addChoice(cmd, &o.format, "format", "the `FORMAT`", exportFormatNames()...)
-	f.StringVar(&o.dir, "dir", "", "the stream that raw gives back: c2s, s2c or stderr")
+	f.StringVar(&o.dir, "dir", "", "of raw, the stream: c2s, s2c or stderr")
 	addOutFlags(cmd, &o.out, "-", "the `FILE` to write; - is standard output")
-	f.BoolVar(&o.salvage, "salvage", false, "write what can be saved of a damaged session, with a lost event in the\nplace of each that is missing")
+	f.BoolVar(&o.salvage, "salvage", false, "write what can be saved of a damaged session")
 	completeWords(cmd, "dir", "c2s", "s2c", "stderr")
 	return cmd
 }

@@ -73,9 +73,6 @@ func addFormat(cmd *cobra.Command, value *string, says string, words ...string) 
 	})
 }
 
-// jsonFields is the annotation of a command with the members of what its --json prints.
-const jsonFields = "fields of --json"
-
 // annotate keeps a fact of a command for its help.
 func annotate(cmd *cobra.Command, name, fact string) {
 	if cmd.Annotations == nil {
@@ -91,7 +88,7 @@ func (c *choice) Set(word string) error {
 	return oneOf(c.flag, word, c.words...)
 }
 
-func (c *choice) Type() string { return "string" }
+func (c *choice) Type() string { return "WORD" }
 
 // addParsed adds a flag that sets *value to a parsed value. Without the flag *value stays nil.
 func addParsed[T any](cmd *cobra.Command, value **T, flag, usage string, parse func(string) (T, error)) {
@@ -164,7 +161,7 @@ func completeWords(cmd *cobra.Command, flag string, words ...string) {
 type home struct{ session.Home }
 
 func (h *home) addFlags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&h.Place, "store", "", "the store's `DIR` (default $MCPREC_HOME, else the state folder)")
+	cmd.Flags().StringVar(&h.Place, "store", "", "the store's `DIR` (mcprec help storage)")
 }
 
 // unmasked returns h as with --secrets: what is opened by it masks nothing, and makes no key for
@@ -188,7 +185,7 @@ const heededMasks = "mask flags"
 func addRootMaskFlags(root *cobra.Command) {
 	f := root.PersistentFlags()
 	f.Bool("secrets", false, "show and write secrets as they are")
-	f.StringArray("mask-key", nil, "mask what is under `KEY`, in JSON and in text; * stands for anything;\nmay be repeated, as the others")
+	f.StringArray("mask-key", nil, "mask what is under `KEY`, in JSON and in text; * stands for anything; may be repeated, as the others")
 	f.StringArray("mask-pattern", nil, "mask what the regular expression `RE` finds; of one with a group, the group")
 	f.StringArray("mask-pointer", nil, "mask what is at the JSON `POINTER` of a message; * stands for any member")
 	f.StringArray("mask-env", nil, "mask the value of the environment variable `NAME`")
@@ -234,14 +231,14 @@ func addRemoteFlags(cmd *cobra.Command, r *recording.Remote, needs, target, list
 	f := cmd.Flags()
 	f.StringVar(&r.Target, "target", "", target)
 	f.StringVar(&r.Listen, "listen", r.Listen, listen+"; port 0 takes a free one")
-	f.StringArrayVar(&r.Origins, "allow-origin", nil, "with --"+needs+": let web pages of `ORIGIN` ask, not only those of\nthis machine; may be repeated; * lets all")
+	f.StringArrayVar(&r.Origins, "allow-origin", nil, "with --"+needs+": let web pages of `ORIGIN` ask, too; * lets all")
 }
 
 // filterFlag is the --filter of a command.
 type filterFlag struct{ expr string }
 
 func (o *filterFlag) addFlags(cmd *cobra.Command) {
-	cmd.Flags().Func("filter", "only what fits the `EXPRESSION`, such as 'tool:search status:pending':\nsee mcprec help filters", func(expr string) error {
+	cmd.Flags().Func("filter", "only what fits this `FILTER`, as 'tool:search'", func(expr string) error {
 		o.expr = strings.TrimSpace(o.expr + " " + expr)
 		return nil
 	})
@@ -330,9 +327,9 @@ type ruleFlags struct {
 
 func (r *ruleFlags) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&r.by, "match", "params", "what a request must have in common with the recorded one: params,\nmethod, order (method and place), or strict")
-	f.StringArrayVar(&r.ignore, "ignore", nil, "a JSON `POINTER` from the message's root, as /params/arguments/when or\n/result/content/*/text, to a place that is not compared; in a text that is\nJSON itself it goes on; may be repeated")
-	f.StringSliceVar(&r.normalize, "normalize", nil, "the `NAMES` of normalizers, which make values comparable: see\nmcprec help matching")
+	f.StringVar(&r.by, "match", "params", "how requests are paired: params, method, order, strict")
+	f.StringArrayVar(&r.ignore, "ignore", nil, "do not compare this `POINTER`: /result/content/*/text")
+	f.StringSliceVar(&r.normalize, "normalize", nil, "compare all of these `KINDS` alike: uuid, time, duration, port")
 	completeWords(cmd, "match", "params", "method", "order", "strict")
 	completeWords(cmd, "normalize", namesOf(match.Normalizers(), func(n match.Normalizer) string { return n.Name })...)
 }

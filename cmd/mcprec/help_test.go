@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io/fs"
 	"slices"
 	"strings"
 	"testing"
@@ -44,7 +45,9 @@ func TestFirstPage(t *testing.T) {
 		}
 	}
 	lines := strings.Split(strings.TrimRight(string(page), "\n"), "\n")
-	if len(lines) > 40 || slices.ContainsFunc(lines, func(l string) bool { return len(l) > 80 || strings.Contains(l, "--mask-") || strings.Contains(l, "--secrets") }) {
+	if len(lines) > 40 || slices.ContainsFunc(lines, func(l string) bool {
+		return len(l) > 80 || strings.Contains(l, "--mask-") || strings.Contains(l, "--secrets")
+	}) {
 		t.Errorf("%d lines:\n%s", len(lines), page)
 	}
 	if !strings.Contains(string(page), "-v, --version") || !strings.Contains(string(page), "mcprec help more") {
@@ -61,5 +64,40 @@ func TestFirstPage(t *testing.T) {
 	}
 	if first != 10 {
 		t.Errorf("%d commands on the first page", first)
+	}
+}
+
+// TestHelpPages holds that each page belongs to a command or a topic, and that nothing is left in it to be filled in.
+func TestHelpPages(t *testing.T) {
+	root := newRoot(cli.Streams{})
+	texts := map[string]string{}
+	for _, topic := range topics() {
+		texts["help/topics/"+topic.name+".txt"] = topic.text(root)
+	}
+	var visit func(*cobra.Command)
+	visit = func(cmd *cobra.Command) {
+		name := strings.ReplaceAll(strings.TrimPrefix(cmd.CommandPath(), "mcprec "), " ", "-")
+		texts["help/"+name+".txt"] = cmd.Long
+		for _, c := range cmd.Commands() {
+			visit(c)
+		}
+	}
+	visit(root)
+	count := 0
+	err := fs.WalkDir(pages, "help", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		count++
+		switch text, ok := texts[path]; {
+		case !ok:
+			t.Errorf("%s belongs to no command and no topic", path)
+		case text == "" || strings.Contains(text, "{{"):
+			t.Errorf("%s: the page is empty, or has a table that is not filled in:\n%s", path, text)
+		}
+		return nil
+	})
+	if err != nil || count < 20 {
+		t.Errorf("%d pages, %v", count, err)
 	}
 }

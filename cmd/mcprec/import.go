@@ -24,25 +24,8 @@ import (
 func newImport() *cobra.Command {
 	var o importOptions
 	cmd := &cobra.Command{
-		Use:   "import FILE...",
-		Short: "Put fixtures, and sessions that others recorded, into the store",
-		Long: `import reads fixtures, as export and record -o write them, into the store, and
-prints the id of each. A fixture that is there already is left as it is; one
-that differs from what is there under its id is an error.
-
-What other recorders wrote is known by its content, and --from FORMAT insists on a
-format. The formats are
-
-` + helpTable(18, foreign.Formats, func(format foreign.Format) (string, string) { return format.Name, format.Says }) + `
-What a format has no event for becomes a note, and so does what is to be known of its
-bytes: most recorders keep messages, not the bytes that passed.
-
-A session is stored as it is in its file. If something in it looks like a secret, a line on
-stderr says so: it is masked when it is shown, and mcprec redact takes it out for good.
-
-A file with several sessions, such as a HAR of two servers or a host's log in which a
-server was started again, becomes as many. Any of these files may also be named wherever a
-SESSION is wanted, without an import: mcprec help sessions says how to choose among several.`,
+		Use:     "import FILE...",
+		Short:   "Put fixtures, and sessions that others recorded, into the store",
 		Example: "  mcprec import session.jsonl\n  mcprec import --from har network.har\n  mcprec import ~/Library/Logs/Claude/mcp-server-files.log",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {

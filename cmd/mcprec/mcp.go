@@ -16,28 +16,8 @@ import (
 func newMCP(std cli.Streams) *cobra.Command {
 	var h home
 	cmd := &cobra.Command{
-		Use:   "mcp",
-		Short: "Let an agent ask about the recordings: an MCP server on stdin and stdout",
-		Long: `mcp is an MCP server over the store, on its standard input and output. An MCP client starts
-it, so that an agent can ask itself why a call of its hangs:
-
-  claude mcp add mcprec -- mcprec mcp
-
-Its tools, with the command whose words each says, and whose --format json is its data:
-
-  why_stuck      why               list_sessions  list       state_at      state
-  check_session  check             get_session    show       diff_sessions diff
-  explain_hang   replay            get_event      show '#N'  search        list --filter
-
-A resource mcprec://session/ID is the recording of a session as JSON Lines, in pages. The
-prompt «My MCP call hangs» says how to go about it.
-
-It reads, and does nothing else: no tool starts a process, speaks to a server or writes.
-Answers are bounded, that to why_stuck to 4 kB, and say what they leave out. Secrets are
-masked, and there is no flag that shows them; recorded text is marked as data, for it comes
-from other programs and may address the agent. Sessions of mcprec mcp, its own before all,
-are never told of.
-`,
+		Use:               "mcp",
+		Short:             "Let an agent ask about the recordings: an MCP server on stdin and stdout",
 		Example:           "  mcprec mcp\n  mcprec mcp --store /var/lib/mcprec --mask-key customer",
 		Args:              atMost(0),
 		ValidArgsFunction: cobra.NoFileCompletions,

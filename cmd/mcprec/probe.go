@@ -31,7 +31,6 @@ func newProbe() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "probe [flags] -- COMMAND [ARG]...",
 		Short: "Measure how a live server reads and writes: its model",
-		Long:  probeHelp,
 		Example: `  mcprec probe -- npx -y @modelcontextprotocol/server-everything
   mcprec probe --call search --args '{"query":"slow"}' -- node dist/index.js
   mcprec replay --server blocking-handlers SESSION          # what the model means for a session`,
@@ -48,46 +47,12 @@ func newProbe() *cobra.Command {
 	}
 	o.process.addFlags(cmd)
 	f := cmd.Flags()
-	f.StringVar(&o.call, "call", "", "the `TOOL` that may be called: one that asks the client, or takes its time")
+	f.StringVar(&o.call, "call", "", "call this `TOOL`: one that asks the client, or is slow")
 	f.StringVar(&o.arguments, "args", "", "the arguments of --call, as `JSON`")
-	f.IntVar(&o.notifications, "notifications", 256, "how many notifications to try before it says that there is no limit")
+	f.IntVar(&o.notifications, "notifications", 256, "try at most `N` notifications")
 	addFormat(cmd, &o.format, "", "text", "json")
 	return cmd
 }
-
-const probeHelp = `probe starts the server COMMAND, plays a client to it, and measures how it reads and
-writes (Linux, over stdio). It prints the model that was measured, in the words of replay
---server, and what was seen:
-
-  asking     does it read while its own request waits to be taken?
-  answering  does it read while its answers wait to be taken? (the probe stops reading)
-  handling   does it read the answer that its handler waits for?
-  beside     does it answer other requests while it handles a call?
-  standing   how many notifications can stand before an answer to its own request?
-  before     how many can stand before a request to it?
-  order      in which order does it answer requests that come in one go?
-
-and whether it lives with an unknown method, unknown notifications, ids and tokens, and a line
-that is not JSON. What could not be measured is listed with the reason, and is not guessed.
-
-It calls no tool other than the one that --call names. The rest is initialize, ping, lists,
-and notifications that a server may ignore. Each experiment has a fresh process, some twenty
-in all; %DIR in COMMAND and in --env stands for a folder that the process has for itself.
-
-Whether the server stands still is read from the kernel. That is no proof, for mcprec does not
-see into the server: the report says «external», and names the timer or the descriptor that
-could still have moved it. A client is measured by a Go test (fixtures.Probe), in which a
-standstill is proved; so is a server that is written in Go.
-
---format json prints one object: role, model ("" if none was measured), also (models whose
-properties it has as well), evidence (external), peer (name, version, revision, offers),
-findings (a list of key, question, answer, detail) and not_measured (the same, with the reason
-in detail). The keys are those above, and unknown-method, unknown-notification,
-unknown-cancelled, unknown-progress, unknown-answer and not-json.
-
-The exit code is 1 if the server cannot be probed: it does not answer initialize, or no list
-and no ping.
-`
 
 func runProbe(cmd *cobra.Command, o probeOptions, command []string) error {
 	switch {

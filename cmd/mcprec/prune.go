@@ -38,25 +38,6 @@ func newPrune() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "prune --older-than DURATION | --keep N | --max-size SIZE",
 		Short: "Remove old sessions from the store, by age, number or size",
-		Long: `prune removes sessions from the store for good. A session goes if any of the limits
-says so:
-
-  --older-than 30d   it ended longer ago than that
-  --keep 100         it is not among the newest 100
-  --max-size 2GiB    the store takes more than that; the oldest go first
-
-With --label only the sessions with that label go, and only they are counted, so that
-each label can have limits of its own.
-
-A session that is being recorded stays, and so does one that is kept: what was imported,
-what has the label keep, and what mcprec store keep names; with --kept these go, too. One
-whose start is unknown, as in what other recorders wrote, has no age and counts as the
-oldest. --dry-run only lists what would go. What is listed is id, end, size in the store,
-which limit, label and command.
-
-Recorders remove old sessions by themselves: mcprec help storage.
-
-The space is given back at once where it is worth it, as mcprec store compact does.`,
 		Example: `  mcprec store prune --older-than 30d --dry-run
   mcprec store prune --label env=ci --older-than 7d
   mcprec store prune --label env=prod --keep 1000`,
@@ -75,10 +56,10 @@ The space is given back at once where it is worth it, as mcprec store compact do
 	o.home.addFlags(cmd)
 	o.heedMaskFlags(cmd)
 	f := cmd.Flags()
-	addParsed(cmd, &o.limits.OlderThan, "older-than", "remove what ended longer than `DURATION` ago: 12h, 7d, 2w", phrase.ParseAge)
+	addParsed(cmd, &o.limits.OlderThan, "older-than", "remove what ended longer ago: 12h, 7d, 2w", phrase.ParseAge)
 	f.IntVar(&keep, "keep", 0, "remove all but the newest `N`")
-	addParsed(cmd, &o.limits.MaxSize, "max-size", "remove the oldest until the store takes at most `SIZE`: 500MB, 2GiB", parseSize)
-	f.VarP(&o.labels, "label", "l", "only sessions with this `LABEL`, or NAME=VALUE; of several they must have all")
+	addParsed(cmd, &o.limits.MaxSize, "max-size", "remove the oldest beyond this `SIZE`: 500MB, 2GiB", parseSize)
+	f.VarP(&o.labels, "label", "l", "only sessions with this `LABEL`")
 	f.BoolVar(&o.kept, "kept", false, "remove kept sessions, too")
 	f.BoolVar(&o.dry, "dry-run", false, "only list what would go")
 	addFormat(cmd, &o.format, "", "text", "json")
@@ -232,13 +213,8 @@ func newKeep() *cobra.Command {
 	var h home
 	var off bool
 	cmd := &cobra.Command{
-		Use:   "keep SESSION...",
-		Short: "Keep sessions whatever the limit of the store is",
-		Long: `keep marks sessions of the store, so that neither the limit of the store nor mcprec store
-prune removes them, and that the limit does not count them. mcprec rm removes them all
-the same. What is imported is kept in this way, and so is what was recorded with
---label keep. Each SESSION is an id, the beginning of one, or a label, whose newest session
-it is.`,
+		Use:     "keep SESSION...",
+		Short:   "Keep sessions whatever the limit of the store is",
 		Example: "  mcprec store keep 0190aaaa\n  mcprec store keep --off 0190aaaa",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -279,11 +255,6 @@ func newRemove() *cobra.Command {
 		Use:     "rm SESSION...",
 		Aliases: []string{"remove", "delete"},
 		Short:   "Remove sessions from the store for good",
-		Long: `rm removes sessions from the store. Each SESSION is an id, the beginning of one, or a
-label that no other session has. A session that is being recorded cannot be removed.
-
-The space is used again by later sessions; mcprec store compact gives it back to the disk.
-mcprec store prune removes many sessions, by age, number or size.`,
 		Example: "  mcprec rm 0190aaaa\n  mcprec rm nightly",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -340,15 +311,8 @@ type sizeOptions struct {
 func newSize() *cobra.Command {
 	var o sizeOptions
 	cmd := &cobra.Command{
-		Use:   "size",
-		Short: "Count what is in the store and what it takes on the disk",
-		Long: `size counts the sessions of the store, in all and by label: events, bytes of messages
-as they passed (recorded), and what they take in the store (stored). It says how much
-of the databases is free, which mcprec store compact gives back, how many spools there
-are: files of live sessions, and of those that ended and are not yet moved; and what the
-budget of the store is (mcprec help storage), with what was last deleted for it.
-
-With --label only the sessions with that label are counted.`,
+		Use:               "size",
+		Short:             "Count what is in the store and what it takes on the disk",
 		Example:           "  mcprec store size\n  mcprec store size --label env=ci --format json",
 		Args:              atMost(0),
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -356,7 +320,7 @@ With --label only the sessions with that label are counted.`,
 	}
 	o.home.addFlags(cmd)
 	o.heedMaskFlags(cmd)
-	cmd.Flags().VarP(&o.labels, "label", "l", "only sessions with this `LABEL`, or NAME=VALUE; of several they must have all")
+	cmd.Flags().VarP(&o.labels, "label", "l", "only sessions with this `LABEL`")
 	addFormat(cmd, &o.format, "", "text", "json")
 	return cmd
 }

@@ -54,23 +54,6 @@ func newRecord(std cli.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "record [flags] -- COMMAND [ARG]...\n  mcprec record [flags] --target URL",
 		Short: "Run a stdio server, or stand before a remote one, and record its sessions",
-		Long: `record starts the server COMMAND, stands between it and the client on its own
-stdin and stdout, and writes every message, byte for byte, to the store before it
-passes it on. Put it in front of the server's command in a client's
-configuration, as mcprec wrap does.
-
-stdout is the protocol's alone. On stderr is what the server says there, and a
-word of mcprec's own only when something is wrong, or with -v. The exit status
-is the server's.
-
-record ends when its server has ended. Another process may still hold the server's
-output then, such as one that npx has started: all that the server itself wrote is
-passed on, and record ends at once if a signal asked for it, else when that output has
-been silent for 250 ms. While the client is there and the other process still reads
-what it says, the session goes on.
-
-` + targetHelp + `mcprec help masking says what becomes of secrets, mcprec help storage where sessions are
-kept and what happens when the disk fails or is full.`,
 		Example: `  mcprec record -- npx -y @modelcontextprotocol/server-everything
   mcprec record --label nightly -o session.jsonl -- ./server --stdio
   mcprec record --target http://localhost:3000/mcp`,
@@ -93,42 +76,22 @@ kept and what happens when the disk fails or is full.`,
 	o.heedMaskFlags(cmd)
 	f := cmd.Flags()
 	f.SetInterspersed(false)
-	f.VarP(&o.label, "label", "l", "a `LABEL` for listings, or NAME=VALUE, by which prune and stats pick;\nmay be given several times")
-	f.StringVarP(&o.rec.Out, "out", "o", "", "write the session to a fixture `FILE` as well, when it has ended;\nif FILE is there, to the next free name FILE-2, FILE-3, …; a FILE\nof this server in which a client asked for nothing but\nserver/discover is replaced: that was its probe")
-	f.StringVar(&o.sync, "sync", o.sync, "how soon messages are on disk after the operating system has them:\na duration, always, or none")
+	f.VarP(&o.label, "label", "l", "a `LABEL`, or NAME=VALUE; may be repeated")
+	f.StringVarP(&o.rec.Out, "out", "o", "", "also write the session to `FILE` when it has ended; if that is there, to FILE-2, FILE-3, …")
+	f.StringVar(&o.sync, "sync", o.sync, "how soon messages are synced to disk: a duration, always, or none")
 	f.BoolVarP(&o.rec.Verbose, "verbose", "v", false, "say on stderr what was recorded")
 	completeWords(cmd, "sync", "50ms", "always", "none")
-	f.BoolVar(&o.rec.Mask, "mask", false, "keep no secrets: mask them when the session is moved from its spool into\nthe database, by 30 s or at its end; until the end the spool has them")
-	f.StringVar(&o.frame, "max-message", o.frame, "record at most `SIZE` of a message, whose event then says that it is cut;\nit passes whole, as it stands in the spool of a live session; 0 records all")
-	f.StringVar(&o.size, "keep-size", o.size, "delete the oldest sessions so that the store takes at most `SIZE`; off\nlets it grow; the default is $MCPREC_KEEP_SIZE where that is set")
-	f.StringVar(&o.age, "keep-age", o.age, "delete sessions that ended longer than `DURATION` ago, as 12h, 7d or 2w; off\nkeeps them; the default is $MCPREC_KEEP_AGE where that is set")
+	f.BoolVar(&o.rec.Mask, "mask", false, "keep no secrets: mask them when the session has ended")
+	f.StringVar(&o.frame, "max-message", o.frame, "record at most `SIZE` of a message; it passes whole")
+	f.StringVar(&o.size, "keep-size", o.size, "keep the store below `SIZE`, or off")
+	f.StringVar(&o.age, "keep-age", o.age, "delete sessions after 12h, 7d, 2w, …, or off")
 	completeWords(cmd, "keep-size", "off", "500MB", "2GiB", "10GiB")
 	completeWords(cmd, "keep-age", "off", "7d", "30d", "26w")
-	f.BoolVar(&o.rec.Strict, "strict", false, "end the session rather than let something pass unrecorded")
-	addRemoteFlags(cmd, &o.rec.Remote, "target", "record the HTTP server whose MCP endpoint is `URL`", "with --target: the `ADDRESS` for clients")
-	f.BoolVar(&o.rec.Split, "split", false, "with --target: give each exchange without a session id a recording of its own")
+	f.BoolVar(&o.rec.Strict, "strict", false, "end the session rather than miss a message")
+	addRemoteFlags(cmd, &o.rec.Remote, "target", "record the HTTP server at `URL`", "with --target: the `ADDRESS` for clients")
+	f.BoolVar(&o.rec.Split, "split", false, "with --target: one recording for each exchange that has no session id")
 	return cmd
 }
-
-const diskHelp = `If the disk does not answer, a message waits for it for at most 100 ms; if the disk is
-full, it does not wait. The session goes on, and what is to be recorded waits in memory,
-up to 24 MiB, until the disk takes it. If that memory is full, a message waits for room for
-at most a second, of a disk that is only slow. What finds no room is counted, and the
-recording says where it is missing. If mcprec is killed meanwhile, what waits is lost.
-With --strict nothing passes that is not written: the session ends when the disk fails,
-or does not answer for 5 s.
-
-`
-
-const targetHelp = `With --target it records a server of Streamable HTTP or HTTP+SSE: it listens on
---listen, prints the URL that clients are to use instead, and passes everything on to
-URL, and to the paths below it, to those of metadata and logins, and to those that the
-server names; with a URL that ends in / after the host, to every path. Where URL cannot be reached or breaks off, the client's connection is closed too, and
-stderr says why. Each MCP session becomes a recording of its own, which sides a few seconds
-after the session, so that it has what comes late; requests without a session id share one
-recording. Headers with credentials pass, and are not recorded. An interrupt ends it.
-
-`
 
 // runRecord checks the flags, before there is anything to lose, and records.
 func runRecord(ctx context.Context, std cli.Streams, o recordOptions, command []string) (err error) {

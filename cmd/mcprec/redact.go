@@ -33,19 +33,6 @@ func newRedact() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "redact [SESSION]\n  mcprec redact --scan [SESSION]...",
 		Short: "Take the secrets out of a recorded session, or find them",
-		Long: `redact takes the secrets out of a session for good, where other commands only mask them
-in what they show, by the same rules and those of the flags. It writes a copy: of a session of the store a new
-session, whose id it prints; with -o a fixture. With --in-place the copy takes the
-session's place. A session without secrets is left as it is.
-
-A session of the store that is redacted in place has a new id, and the old one is
-removed; its bytes stay in the database's free pages until mcprec store compact.
---scan changes nothing: it lists where there are secrets, never the secrets, in every
-session of the store, or in the sessions and files that are named, and exits with 1 if
-there are some. A key that was recorded is known: redacting the recording
-does not call it back. Make a new one.
-
-` + sessionHelp,
 		Example: `  mcprec redact SESSION
   mcprec redact --in-place SESSION
   mcprec redact --scan`,
@@ -66,9 +53,9 @@ does not call it back. Make a new one.
 	o.home.addFlags(cmd)
 	o.heedMaskRules(cmd)
 	f := cmd.Flags()
-	f.BoolVar(&o.scan, "scan", false, "only list where there are secrets, in all sessions of the store if none is\nnamed")
+	f.BoolVar(&o.scan, "scan", false, "only list where there are secrets")
 	f.BoolVar(&o.inPlace, "in-place", false, "put the copy in the session's place")
-	addOutFlags(cmd, &o.out, "", "write the copy to the fixture `FILE`; - is standard output")
+	addOutFlags(cmd, &o.out, "", "write the copy to `FILE`; - is standard output")
 	addFormat(cmd, &o.format, "with --scan: ", "text", "json")
 	return cmd
 }

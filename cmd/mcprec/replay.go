@@ -27,50 +27,6 @@ type replayOptions struct {
 	list     bool // of the known SDKs
 }
 
-const replayHelp = `replay lets both sides of a session play their half of the recording through an
-in-memory transport of the buffer you choose, each under a model of how such
-a side works, and says whether the session comes to its end or hangs, who then
-waits for whom, which message is held by whom, and what would change the verdict.
-No time passes in it: a hang is proved, for these models.
-
-mcprec help models has the models of a side; --models lists the SDKs that are known by
-name, as in python-sdk@1.3, with the source of each. A hang begins with a sentence: which
-side hangs, why, what mends it, and whether the recorded one hung.
-
---buffer is in messages: N for both directions, c2s=N,s2c=N, or unbounded; at 0 a
-write ends when the other side reads.
-
---expect holds the session to the verdicts that its header states ("expect"),
-instead of one given by the flags above.
-
-If the recorded session itself hung, as mcprec why judges it, the first line is HUNG, with
-who waited for whom, and the exit code is 1, whatever the models say below.
-
-If a request of the client was neither answered nor cancelled when the recording ends,
-UNANSWERED comes before the verdict, with who owes the answer and how long the client
-waited, and the exit code is 1. Open requests of the server alone are a note, and so is a
-request whose answer may be among messages that the log lacks. What the models
-say follows: pass then means that a transport with this buffer is not the reason. If no
-request of the client was answered otherwise, as where HTTP refused each or the server
-died before, it says NOTHING TO REPLAY, and the exit code is 1. A verdict that --expect
-states is of the models alone, and neither line comes with it.
-
---format json prints one object: verdict (pass, hang, or, where the models pass,
-unanswered for an open request, nothing for a session in which none was answered, and
-else hung for a session that hung itself), proved (true for a hang: no order of steps goes
-on from there), category (both sides write and neither reads, blocked behind a notification, a request,
-an answer or a batch, each waits for the other's answer, never sent; empty for a pass),
-explanation, summary (of a hang: the sentence that it begins with), buffer
-({"c2s":N,"s2c":N}, N a number or "unbounded"), models ({"client","server"}), messages
-({"c2s","s2c"}: recorded, taken, read), waits (a list of who, waits_for, holds, why, seq),
-cycle (the names of those that wait for each other), assumptions, changes, sequence,
-unanswered (a list of seq, call, owes, waited, cancelled: the event that
-cancelled it, reason: that it gives, lost: the event of a gap that the answer may be in),
-warnings, hung (what was stuck in the recorded session, a list of shape, culprit, text;
-mcprec why has the rest).
-
-`
-
 // insteadOfReplay names the commands that play to a live end.
 const insteadOfReplay = "to stand in for the server: mcprec serve; to play the client: mcprec drive SESSION -- COMMAND"
 
@@ -79,7 +35,6 @@ func newReplay() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "replay [SESSION]",
 		Short:   "Play both halves of a session through a bounded transport and judge it",
-		Long:    replayHelp + sessionHelp,
 		Example: "  mcprec replay\n  mcprec replay --client python-sdk@1.3 SESSION\n  mcprec replay --buffer 1 --server answers-inline session.jsonl",
 		Args: func(cmd *cobra.Command, args []string) error {
 			own, command := beforeDash(cmd, args)
@@ -94,12 +49,12 @@ func newReplay() *cobra.Command {
 	o.home.addFlags(cmd)
 	o.heedMaskFlags(cmd)
 	f := cmd.Flags()
-	f.StringVarP(&o.capacity, "buffer", "c", "0", "`N`, c2s=N,s2c=N, or unbounded")
+	f.StringVarP(&o.capacity, "buffer", "c", "0", "`N` messages, c2s=N,s2c=N, or unbounded")
 	o.models.addFlags(cmd, "independent", "")
 	addFormat(cmd, &o.format, "", "text", "json")
-	f.BoolVar(&o.list, "models", false, "list the SDKs whose models are known, and the source of each")
-	f.BoolVar(&o.need, "need", false, "say the least buffer with which the session does not hang, for each model,\nor for the pair of --client and --server; with --buffer, how much of that is left")
-	f.BoolVar(&o.expect, "expect", false, "hold the session to the verdicts its header states")
+	f.BoolVar(&o.list, "models", false, "list the SDKs whose models are known")
+	f.BoolVar(&o.need, "need", false, "say the least buffer without a hang, for each model")
+	f.BoolVar(&o.expect, "expect", false, "the verdict must be that of the session's header")
 	completeWords(cmd, "buffer", "0", "1", "c2s=", "unbounded")
 	return cmd
 }

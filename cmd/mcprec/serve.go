@@ -51,7 +51,6 @@ func newServe(std cli.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve [flags] [SESSION] [-- COMMAND [ARG]...]",
 		Short: "Stand in for a session's server, on stdio or over HTTP",
-		Long:  serveLong + faultHelp + listenHelp,
 		Example: `  mcprec serve SESSION
   mcprec serve --listen 127.0.0.1:7001 session.jsonl
   mcprec serve --fault 'tool:search delay 5s' SESSION
@@ -70,38 +69,17 @@ func newServe(std cli.Streams) *cobra.Command {
 	o.home.heedMaskFlags(cmd)
 	o.ruleFlags.addFlags(cmd)
 	f := cmd.Flags()
-	addRemoteFlags(cmd, &o.listen.Remote, "listen", "with --listen: the real server is the one whose MCP endpoint is `URL`,\nin place of COMMAND", "answer over HTTP at `ADDRESS`, as 127.0.0.1:7001")
-	f.StringArrayVar(&o.listen.headers, "header", nil, "with --target and --mode new_episodes: send `'NAME: VALUE'` with every\nrequest; may be repeated")
-	addChoice(cmd, &o.mode, "mode", "whom to ask, the recording or COMMAND: once, none, all or\nnew_episodes", "once", "none", "all", "new_episodes")
-	f.StringVar(&o.timing, "timing", "apart", "when answers come: none (at once); apart (at once, but not right\nbehind a notification); recorded; or a speed, as 2x or 0.5x")
-	f.DurationVar(&o.maxGap, "max-gap", 0, "the longest wait that --timing makes; 0 is no limit")
-	f.DurationVar(&o.patience, "patience", 500*time.Millisecond, "how long a client must be silent before an answer comes that was\nrecorded after something else the client said")
+	addRemoteFlags(cmd, &o.listen.Remote, "listen", "with --listen: the real server is at `URL`", "answer over HTTP at `ADDRESS`")
+	f.StringArrayVar(&o.listen.headers, "header", nil, "with --target: send this `HEADER`, too")
+	addChoice(cmd, &o.mode, "mode", "whom to ask, the recording or COMMAND", "once", "none", "all", "new_episodes")
+	f.StringVar(&o.timing, "timing", "apart", "when answers come: none (at once), apart (10 ms behind a notification), recorded, or 2x")
+	f.DurationVar(&o.maxGap, "max-gap", 0, "the longest wait of --timing; 0 is any")
+	f.DurationVar(&o.patience, "patience", 500*time.Millisecond, "wait so long for what the client said next before the answer")
 	o.faults.addFlags(cmd)
-	f.BoolVar(&o.fail, "fail", false, "exit with 1 when the client did not do as the recorded one did")
+	f.BoolVar(&o.fail, "fail", false, "exit with 1 if the client does otherwise than recorded")
 	completeWords(cmd, "timing", "apart", "none", "recorded", "2x", "0.5x")
 	return cmd
 }
-
-const serveLong = `serve plays the server's half of a recording to a live client on stdin and
-stdout. Requests are matched by method and params; recorded answers come back in
-recorded order, with the ids and progress tokens that the client uses now, and
-notifications stand where they stood. A request that was never recorded gets a
-JSON-RPC error that names the nearest one, also said on stderr; so is, at the end,
-what was recorded and never asked for.
-
-Answers come at once, but a result that was recorded some time after a notification
-comes 10 ms after it, or what was recorded if that is less: many clients lose progress
-that they read together with the result. --timing none shows which.
-
-COMMAND is the real server, and --mode says when it is run:
-  once          never, if the session is there, so that record -- COMMAND in a
-                client's configuration can be changed into serve SESSION -- COMMAND;
-                if SESSION is a path and there is no such file, it is recorded there
-  none          never; the mode for continuous integration
-  all           always: the session is recorded anew, in place of the file
-  new_episodes  at the first request that is not recorded; what passes then is added
-                to the file
-`
 
 func runServe(cmd *cobra.Command, std cli.Streams, o serveOptions, arg string, command []string) (err error) {
 	rules, err := o.rules()
@@ -341,20 +319,6 @@ type listenOptions struct {
 	recording.Remote // Target is the real server, or ""
 	headers          []string
 }
-
-const listenHelp = `
-With --listen it answers over HTTP and prints the URL. A session recorded over HTTP
-is served as it was recorded: as HTTP+SSE or Streamable HTTP, with or without session
-ids, each answer as JSON or as a stream; one recorded on stdio as Streamable HTTP. Each
-session of a client is played to by itself, also several at once; those of a
-recording that has no session ids are all one. A request that the recorded server
-refused for how it was made (its session id, Accept, content type, protocol version,
-method or path) is refused in the same way, and not waited for. An interrupt ends it.
-The real server of --mode is then COMMAND or the one at --target; anew, or where there
-is no file, only that is recorded: all sessions of the run in one file. Where serve
-records, it ends as record does.
-
-` + sessionHelp
 
 func (o *listenOptions) check(mode fixtures.Mode, command []string) error {
 	switch {

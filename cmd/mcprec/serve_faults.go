@@ -29,38 +29,17 @@ type faultFlags struct {
 	rules []fault.Rule
 }
 
-const faultHelp = `
---fault 'FILTER ACTION' has something go wrong with messages of the server that fit the
-filter (mcprec help filters), as 'tool:search delay 5s'. The messages of a call have one
-fate. The actions are
-
-  delay D         wait for D before the message, and before later ones of its call
-  drop            do not send the message
-  duplicate       send it twice
-  reorder [D]     let the next message go first; if none comes within D (1s), send it alone
-  late-progress   send the progress of the call behind its answer
-  half-message      send half of the message, and cut the connection; with silent behind it
-                  leave the connection open, and send nothing more
-  disconnect      cut the connection in place of the message
-  silent          send nothing any more
-  status CODE     with --listen: answer the client's request with the HTTP status
-
-and N% behind an action takes some calls only, once the first, first N so many. Of several
-faults the first that fits decides. Each is told on stderr. --record keeps what was said in
-the store, each fault as a note in its place.
-`
-
 func (o *faultFlags) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringArrayVar(&o.texts, "fault", nil, "have something go wrong, as `'FILTER ACTION'` says; may be repeated")
-	addParsed(cmd, &o.seed, "seed", "which calls a --fault with a chance takes: `N` from an earlier run", func(text string) (uint64, error) {
+	f.StringArrayVar(&o.texts, "fault", nil, "make something go wrong: `'FILTER ACTION'`; may be repeated")
+	addParsed(cmd, &o.seed, "seed", "`N`, to take the same calls as an earlier run", func(text string) (uint64, error) {
 		seed, err := strconv.ParseUint(text, 10, 64)
 		if err != nil {
 			return 0, fmt.Errorf("want a number of 0 or more, not %s", text)
 		}
 		return seed, nil
 	})
-	f.BoolVar(&o.record, "record", false, "record what is said, and the faults, in the store")
+	f.BoolVar(&o.record, "record", false, "record the session, with the faults")
 }
 
 // parse reads the faults. overHTTP: the session is served over HTTP.

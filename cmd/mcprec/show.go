@@ -65,8 +65,6 @@ With -f and no SESSION it waits, if need be, for a session that is live.
 	f.BoolVar(&o.pairs, "pairs", false, "name the answer at each request, and the request of each answer")
 	f.BoolVar(&o.http, "http", false, "show the events of HTTP too")
 	addBodyFlag(cmd, &o.body)
-	annotate(cmd, jsonFields, `seq, at, kind, dir, stream, bytes, unterminated, text, messages (kind, method, target, id, token,
-error, text, request, latency; with --pairs response), with --body message; no event is left out`)
 	return cmd
 }
 

@@ -69,13 +69,6 @@ A FILTER, which may be left out but for progress and capability, is that of --fi
 	f.StringVar(&o.at, "at", "100%", "the `POINT`: an event, a time, or a share of the time")
 	f.StringVar(&o.diff, "diff", "", "say what changed from --at to this `POINT`")
 	f.StringVar(&o.first, "first", "", "print the first event after which the `CONDITION` holds")
-	annotate(cmd, jsonFields, `seq, at, now (of a live session), revision, client and server (name, version, capabilities),
-log_level, calls (request, dir, id, method, target, stream, waited, token, reports, progress, total,
-message, cancelled, cut, lost), subscriptions (uri, listen, filter, since, pending, notified),
-tasks (id, by, status, message, since, told), queues (dir, stream, messages, first, last,
-delivered, blocked), streams (stream, method, path, status, since, c2s, s2c), lines (pipe, bytes,
-since, open), ended, messages, failures, lost; with --diff from, to (seq, at), changes (topic,
-before, after); with --first expr, found, events (read), event (as show prints it)`)
 	return cmd
 }
 

@@ -25,8 +25,8 @@ type span struct {
 }
 
 func (s *span) addFlags(cmd *cobra.Command) {
-	addParsed(cmd, &s.since, "since", "only sessions that started within this `TIME`: 12h, 7d or 2w", phrase.ParseAge)
-	cmd.Flags().VarP(&s.labels, "label", "l", "only sessions with this `LABEL`, or NAME=VALUE; of several they must have all")
+	addParsed(cmd, &s.since, "since", "only sessions that started within this `TIME`: 12h, 7d", phrase.ParseAge)
+	cmd.Flags().VarP(&s.labels, "label", "l", "only sessions with this `LABEL`")
 }
 
 // has reports whether a session is in the span.
@@ -64,8 +64,6 @@ mcprec help formats has the fields of --json, mcprec store size what the store t
 	addFormat(cmd, &o.format, "", "text", "json")
 	addChoice(cmd, &o.by, "by", "a row for each `WHAT`: tool or server", "tool", "server")
 	addChoice(cmd, &o.sort, "sort", "the `ORDER` of the rows: name, calls, errors, hung, p95 or sessions", "name", "calls", "errors", "hung", "p95", "sessions")
-	annotate(cmd, jsonFields, `server, tool, calls, errors, hung, p50_ns, p95_ns, max_ns, bytes, sessions, last; with --by server
-server, version, sessions, live, errors, hung, clients, last`)
 	return cmd
 }
 

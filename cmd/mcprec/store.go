@@ -46,16 +46,8 @@ func newStore() *cobra.Command {
 func newVerify() *cobra.Command {
 	var h home
 	cmd := &cobra.Command{
-		Use:   "verify [SESSION]...",
-		Short: "Check that logs keep their invariants: order, no gaps, checksums",
-		Long: `verify reads sessions whole, or without arguments every session and the store's
-own structures, and checks each log: sequence numbers from 1 without gaps, times
-that never fall, the header first, nothing after the end, every checksum. A
-session whose recorder died is no fault: it is said, and what is there is
-checked. Events that the recorder could not store, and those that a failing disk may
-not have kept, are said as well.
-
-mcprec store repair saves what a damaged store still holds.`,
+		Use:               "verify [SESSION]...",
+		Short:             "Check that logs keep their invariants: order, no gaps, checksums",
 		Example:           "  mcprec store verify\n  mcprec store verify SESSION",
 		ValidArgsFunction: completeSessions,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -188,17 +180,8 @@ func newRepair() *cobra.Command {
 	var h home
 	var dry bool
 	cmd := &cobra.Command{
-		Use:   "repair [--dry-run]",
-		Short: "Save what a damaged store still holds, and say what is lost",
-		Long: `repair looks at every database and every spool of the store. In the place of a
-damaged database it puts a new one with every event whose checksum holds and whose
-page can be read; where events are missing it puts lost events. To a session whose spool is damaged it
-adds the events behind the damage. The damaged files are kept beside, with
-.damaged at the end of their names, and hold what was recorded until you remove
-them: rm does not look into them. A pipe, a folder or a symbolic
-link where a file should be is renamed, with .aside at the end. Sessions that were removed stay so. Recorders
-may go on meanwhile. mcprec export --salvage ID takes out one session and changes
-nothing.`,
+		Use:               "repair [--dry-run]",
+		Short:             "Save what a damaged store still holds, and say what is lost",
 		Example:           "  mcprec store repair --dry-run\n  mcprec store repair",
 		Args:              atMost(0),
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -285,16 +268,8 @@ func sayRepaired(cmd *cobra.Command, repaired store.Repaired) {
 func newCompact() *cobra.Command {
 	var h home
 	cmd := &cobra.Command{
-		Use:   "compact",
-		Short: "Give the space of removed sessions back to the disk",
-		Long: `compact writes each database of the store that has free space anew, without it, and
-checks every event on the way. The new file takes the old one's place at once, when it
-is whole and on the disk: who interrupts compact, or loses power, has the old one.
-What was removed is then in none of the store's files. A damaged database stays as it
-is; see mcprec store repair.
-
-Recorders and readers go on meanwhile; commands that remove or import sessions wait. There
-must be room for the largest database once more.`,
+		Use:               "compact",
+		Short:             "Give the space of removed sessions back to the disk",
 		Example:           "  mcprec store compact",
 		Args:              atMost(0),
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -324,12 +299,8 @@ func runCompact(cmd *cobra.Command, home home) (err error) {
 
 func newShare(std cli.Streams) *cobra.Command {
 	return &cobra.Command{
-		Use:   "share COMMAND [ARG]...",
-		Short: "Share sessions with a team: push, pull, make, status",
-		Long: `share runs mcprec-share, a program of its own, as git runs its commands: push ships the
-sessions of this machine to a stream that a team shares, pull brings sessions of the stream into a
-folder, make makes the stream, and status says what is where. mcprec help sharing says more, and
-mcprec share --help has the program's own help.`,
+		Use:                "share COMMAND [ARG]...",
+		Short:              "Share sessions with a team: push, pull, make, status",
 		Example:            "  mcprec share push nats://n1,n2,n3/MCPREC\n  mcprec share pull --into team nats://n1,n2,n3/MCPREC",
 		DisableFlagParsing: true,
 		ValidArgsFunction:  cobra.NoFileCompletions,

@@ -67,7 +67,7 @@ It exits with 1 if something is stuck.
 	f := cmd.Flags()
 	addFormat(cmd, &o.format, "", "text", "json")
 	f.BoolVar(&o.all, "all", false, "tell of every live session, stuck or not")
-	f.VarP(&o.labels, "label", "l", "only sessions with the `LABEL`, or with NAME=VALUE")
+	f.VarP(&o.labels, "label", "l", "only sessions with this `LABEL`")
 	f.BoolVar(&o.watch, "watch", false, "go on, and print again when the answer changes; wait for a session that is not there yet")
 	f.DurationVar(&o.after, "after", 0, "what has lasted as `LONG` is stuck (5s, or up to 10s in a session whose answers take long)")
 	return cmd

@@ -38,6 +38,9 @@ var unsaid = []struct{ word, say string }{
 	{`fresh processes`, "reproduced 3 times out of 3"},
 }
 
+// A page of help has at most so many lines, and all of them together so many words. A page that is longer is not read.
+const helpLines, helpWords = 80, 12000
+
 // TestWords holds that help and pages say what a colleague would say, and that help is no wider than its pages.
 func TestWords(t *testing.T) {
 	texts := map[string]string{}
@@ -60,6 +63,16 @@ func TestWords(t *testing.T) {
 			t.Fatal(err)
 		}
 		texts["mcprec help "+topic.name] = out.String()
+	}
+	words := 0
+	for name, text := range texts {
+		words += len(strings.Fields(text))
+		if lines := strings.Count(text, "\n"); lines > helpLines && name != "mcprec help formats" && name != "mcprec --help" {
+			t.Errorf("%s has %d lines, and %d are enough", name, lines, helpLines)
+		}
+	}
+	if words > helpWords {
+		t.Errorf("help has %d words in all, and %d are enough: what a page of docs says need not stand there", words, helpWords)
 	}
 	pages, err := filepath.Glob("../../docs/*.md")
 	if err != nil || len(pages) < 5 {

@@ -38,25 +38,6 @@ func newWrap() *cobra.Command {
 	cmd := newWrapping(false)
 	cmd.Use = "wrap [SERVER]..."
 	cmd.Short = "Record servers where a client has them: edit its configuration"
-	cmd.Long = `wrap puts mcprec record in front of a server's command in a client's configuration file, so
-that every session of that client is recorded. Without arguments it lists what it finds:
-client, scope, server, state, and the command line. unwrap takes it out again.
-
-Only the command and its arguments are replaced, in JSON with or without comments and in TOML;
-every other byte of the file stays. mcprec stands there with its full path, and the sessions
-have the labels client=CLIENT and server=SERVER: mcprec why server=SERVER. They go to the store
-that this command uses, also where $MCPREC_HOME is not set.
-
-A server that several clients or scopes have is named by --client, --user (your own
-configuration) or --project (that of the project in this folder). A remote server has no
-command: wrap says how to record it with --target.
-
-STATE is direct, wrapped, by hand (mcprec record stands there, and wrap did not write it),
-remote, or odd, with the reason why it cannot be edited. --format json prints one object a line:
-client, scope, server, state, file, command (a list; what is recorded, where it is wrapped), url,
-problem. Secrets in command lines are masked, and no environment is shown.
-
-Clients: ` + strings.Join(namesOf(clientconfig.Clients(), func(c clientconfig.Client) string { return c.Name }), ", ") + `.`
 	cmd.Example = "  mcprec wrap\n  mcprec wrap fs\n  mcprec wrap --all --client cursor --dry-run\n  mcprec wrap fs --config ./mcp.json"
 	return cmd
 }
@@ -65,15 +46,6 @@ func newUnwrap() *cobra.Command {
 	cmd := newWrapping(true)
 	cmd.Use = "unwrap [SERVER]..."
 	cmd.Short = "Take mcprec record out of a client's configuration again"
-	cmd.Long = `unwrap gives servers back the command that they had before mcprec wrap, byte for byte, whatever
-was changed elsewhere in the file. Without arguments it lists the wrapped servers. What was
-changed inside an entry since stays: another argument, a variable of the environment, another
-command in the place of mcprec.
-
---all unwraps all that wrap has wrapped, also in files that were named by --config and in other
-projects. A server before which mcprec record was written by hand is unwrapped by its name.
-
-It prints as mcprec wrap does.`
 	cmd.Example = "  mcprec unwrap\n  mcprec unwrap fs\n  mcprec unwrap --all"
 	return cmd
 }
@@ -90,9 +62,9 @@ func newWrapping(undo bool) *cobra.Command {
 	o.addFlags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&o.client, "client", "", "only the servers of this `CLIENT`")
-	f.StringVar(&o.config, "config", "", "the configuration `FILE`, also of a client that mcprec does not know")
-	f.BoolVar(&o.user, "user", false, "only your own configuration, not that of a project")
-	f.BoolVar(&o.project, "project", false, "only the configuration of the project in this folder")
+	f.StringVar(&o.config, "config", "", "the configuration `FILE`, of any client")
+	f.BoolVar(&o.user, "user", false, "only your own configuration")
+	f.BoolVar(&o.project, "project", false, "only that of the project in this folder")
 	f.BoolVar(&o.all, "all", false, "all servers that are found")
 	f.BoolVar(&o.dry, "dry-run", false, "only say what would change")
 	addFormat(cmd, &o.format, "of the list: ", "text", "json")
