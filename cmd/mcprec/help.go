@@ -39,15 +39,15 @@ func tables(root *cobra.Command) *strings.Replacer {
 	)
 }
 
-// explain gives a command and those below it the text of their pages.
-func explain(root, cmd *cobra.Command) {
-	name := strings.ReplaceAll(strings.TrimPrefix(cmd.CommandPath(), root.Name()+" "), " ", "-")
-	if text, err := pages.ReadFile("help/" + name + ".txt"); err == nil {
-		cmd.Long = tables(root).Replace(string(text))
-	}
-	for _, c := range cmd.Commands() {
-		explain(root, c)
-	}
+// explain gives each command the text of its page.
+func explain(root *cobra.Command) {
+	fill := tables(root)
+	walkCommands(root, func(cmd *cobra.Command) {
+		name := strings.ReplaceAll(strings.TrimPrefix(cmd.CommandPath(), root.Name()+" "), " ", "-")
+		if text, err := pages.ReadFile("help/" + name + ".txt"); err == nil {
+			cmd.Long = fill.Replace(string(text))
+		}
+	})
 }
 
 // topic is a page of help for several commands.
@@ -230,17 +230,13 @@ func terms(words []closed.Term) string {
 // writtenFormats lists the words of --format by command.
 func writtenFormats(root *cobra.Command) string {
 	var b strings.Builder
-	var list func(cmd *cobra.Command)
-	list = func(cmd *cobra.Command) {
-		for _, c := range cmd.Commands() {
-			if f := c.Flags().Lookup("format"); f != nil && c.IsAvailableCommand() && c.Name() != "export" {
-				if words, ok := f.Value.(*choice); ok {
-					fmt.Fprintf(&b, "  %-14s  %s\n", strings.TrimPrefix(c.CommandPath(), root.Name()+" "), strings.Join(words.words, ", "))
-				}
+	walkCommands(root, func(c *cobra.Command) {
+		if f := c.Flags().Lookup("format"); f != nil && c.IsAvailableCommand() && c.Name() != "export" {
+			if words, ok := f.Value.(*choice); ok {
+				fmt.Fprintf(&b, "  %-14s  %s\n", strings.TrimPrefix(c.CommandPath(), root.Name()+" "), strings.Join(words.words, ", "))
 			}
 		}
-	}
-	list(root)
+	})
 	return b.String()
 }
 

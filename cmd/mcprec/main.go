@@ -120,7 +120,7 @@ Where none is given, it is the newest in which something was asked.`,
 			return err
 		},
 	})
-	explain(root, root)
+	explain(root)
 	return root
 }
 
