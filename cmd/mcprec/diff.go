@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -31,7 +30,6 @@ func newDiff() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diff A B",
 		Short: "Compare two sessions: calls, payloads, order, timing",
-		Long:  diffHelp,
 		Example: `  mcprec diff before.jsonl after.jsonl
   mcprec diff 0190aaaa 0190bbbb --only order,payload
   mcprec diff golden.jsonl - --format junit < new.jsonl`,
@@ -44,57 +42,13 @@ func newDiff() *cobra.Command {
 	o.filterFlag.addFlags(cmd)
 	f := cmd.Flags()
 	addFormat(cmd, &o.format, "", "text", "json", "junit")
-	f.StringSliceVar(&o.only, "only", nil, "only these `SECTIONS`: "+strings.Join(diff.Sections(), ", "))
+	f.StringSliceVar(&o.only, "only", nil, "report only these `SECTIONS`")
 	f.BoolVar(&o.bytes, "bytes", false, "also report the same said in other bytes")
 	f.BoolVar(&o.loose, "any-order", false, "notifications may come on either side of an answer")
 	f.BoolVar(&o.all, "all", false, "report all findings, notes and places")
 	completeWords(cmd, "only", diff.Sections()...)
 	return cmd
 }
-
-const diffHelp = `diff compares two recorded sessions by what caused what, not line by line: a message
-of B stands for one of A, whenever it came. Calls are paired by method and params (see
---match), in their order where there are several; what is left of a tool is paired with
-what differs least, and shown as changed. The sections:
-
-  calls          asked, or answered, in one session alone
-  payload        results, errors, params and notifications that say something else,
-                 with the JSON path of each place
-  notifications  in one session alone
-  order          a notification that came on the other side of its call's answer,
-                 notifications of one call that changed places, calls of which one
-                 waited for the other that changed places. That calls ran at the same
-                 time, or were answered in another order then, is a note
-  capabilities   what initialize or server/discover settled: revision, capabilities
-  tools          definitions of tools, with the members that changed
-  http           status codes, where both sessions have them and neither or both are of
-                 HTTP+SSE, which accepts each message with 202
-  noise, exit    stray lines that are not JSON-RPC; the server's exit status
-  bytes          with --bytes
-  stderr         lines of standard error: always a note
-  timing         how long the calls of a tool took: never a difference
-
-Ids, progress tokens, HTTP streams and the transport are not compared. A value that an
-end made up, and made up otherwise in B, is a variable: an id or a cursor that comes
-back, a UUID that stands for one other, a point in time that lies within its own
-session. --match strict takes times as they are.
-
-Where there was nothing to compare, in the sections of --only or under the --filter, the answer
-is NOTHING COMPARED, same is false, and the exit code is 1.
-
-Events are named as mcprec show numbers them, those of A first. --format json prints one
-object: a, b, same, counts, notes, mapped, findings (section, kind, note, a, b, what,
-text, differences with path, within, a, b, flags that would let it match), timing,
-slower. --format junit prints a test case for each section, and for each finding that is
-a difference.
-
-Both sessions are held in memory, at most 1 GiB of the texts of each: of what comes behind it
-is said that it differs, not where.
-
-With --filter a finding is told where one of its events fits. mcprec help matching has the
-normalizers.
-
-` + sessionHelp
 
 func runDiff(cmd *cobra.Command, o diffOptions, args []string) (err error) {
 	for _, section := range o.only {

@@ -37,7 +37,6 @@ func newView() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "view [SESSION [SESSION | EVENT]]",
 		Short: "See a session in a browser, or write it as one file of HTML",
-		Long:  viewHelp + sessionHelp,
 		Example: `  mcprec view
   mcprec view --client notification-queue=0 fixtures/seed.jsonl
   mcprec view before.jsonl after.jsonl
@@ -50,37 +49,19 @@ func newView() *cobra.Command {
 	o.home.addFlags(cmd)
 	o.home.heedMaskFlags(cmd)
 	o.filterFlag.addFlags(cmd)
-	o.models.addFlags(cmd, "", " in the replay that the page opens with")
+	o.models.addFlags(cmd, "", " in the replay")
 	f := cmd.Flags()
-	f.StringVarP(&o.capacity, "buffer", "c", "", "the buffer of that replay: `N`, c2s=N,s2c=N, or unbounded")
-	f.StringVar(&o.token, "token", "", "show the order of a `TOKEN` of mcprec explore, of these models")
+	f.StringVarP(&o.capacity, "buffer", "c", "", "its buffer: `N`, c2s=N,s2c=N, or unbounded")
+	f.StringVar(&o.token, "token", "", "the replay is the order of this `TOKEN`")
 	f.Var(&o.at, "at", "open the page at this `EVENT`")
 	f.StringVar(&o.listen, "listen", "127.0.0.1:0", "listen at this `ADDRESS` of this machine; port 0 takes a free one")
 	f.BoolVar(&o.open, "open", false, "open the page in the browser")
-	f.BoolVar(&o.dir, "dir", false, "list the sessions of the store, each of which opens")
-	addOutFlags(cmd, &o.out, "", "write the page as this one `FILE`, and serve nothing")
+	f.BoolVar(&o.dir, "dir", false, "a list of the sessions of the store")
+	addOutFlags(cmd, &o.out, "", "write the page to one `FILE`, and serve nothing")
 	f.Lookup("force").Usage += ", and write\nalso a session that is large"
 	completeWords(cmd, "buffer", "0", "1", "c2s=", "unbounded")
 	return cmd
 }
-
-const viewHelp = `view prints an address, and answers the page behind it until it is interrupted: two
-lifelines with an arrow for each message, a rail for each call, the gaps in time, what
-mcprec check and mcprec why find, the state after each event, and the replay of the session
-under the models of mcprec help models, step by step. A session that is being recorded
-grows on the page. Two sessions are compared, as by mcprec diff.
-
-The address lets in one browser, the first that opens it, and nobody else; start view again
-for another browser. It listens on this machine alone. With --open the browser gets the name
-of a file that leads there, so that no other user reads the address in its arguments. Secrets
-are masked, as everywhere.
-
--o FILE.html writes one file with the page and the session in it, for an issue or a mail. It
-asks for nothing when it is opened, has the replays of the usual models, and says on
-stderr how many secrets it masked. A session of more than 20,000 events or 20 MB needs
---filter, which leaves out events, or --force.
-
-`
 
 func runView(cmd *cobra.Command, o viewOptions, args []string) (err error) {
 	hash, err := o.hash()

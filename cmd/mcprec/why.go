@@ -33,28 +33,6 @@ func newWhy() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "why [SESSION]",
 		Short: "Say who is stuck, since when, and on what, also while it hangs",
-		Long: `why says what a session waits for: who waits for whom, for what, since when, what that
-side did last, whether it asks something itself, whether it takes what is sent, whether
-a process has exited. Without SESSION it tells of each live session in which something
-has been open for longer than --after, or else of the newest session in which something
-was asked; sessions of the last hour that hung are named on stderr. A label means all
-sessions that have it: each live one that is stuck, or else the newest, and likewise on
-stderr those that hung. It also tells how a session
-stood when it ended, however it was put to an end.
-
-For each hang it prints a paragraph, the events that show it (as mcprec show numbers
-them), what the log proves, what it suggests and what it cannot tell, and a command to
-go on with. A call with progress that still comes, a person who is being asked, a quiet
-subscription and a client with nothing to say are not stuck.
-
---format json prints one object a line: session, label, state, now_ns, ended, last, open
-(what is open and not stuck), recent (requests that are open for less than --after, if
-nothing is stuck), findings: shape, culprit (client, server or both),
-waited_ns, calls, text, evidence (seq, text), proves, suggests, unknown, next.
-
-It exits with 1 if something is stuck.
-
-` + sessionHelp,
 		Example: `  mcprec why
   mcprec why --all --after 30s
   mcprec why --watch --label nightly`,
@@ -68,8 +46,8 @@ It exits with 1 if something is stuck.
 	addFormat(cmd, &o.format, "", "text", "json")
 	f.BoolVar(&o.all, "all", false, "tell of every live session, stuck or not")
 	f.VarP(&o.labels, "label", "l", "only sessions with this `LABEL`")
-	f.BoolVar(&o.watch, "watch", false, "go on, and print again when the answer changes; wait for a session that is not there yet")
-	f.DurationVar(&o.after, "after", 0, "what has lasted as `LONG` is stuck (5s, or up to 10s in a session whose answers take long)")
+	f.BoolVar(&o.watch, "watch", false, "go on, and print again when the answer changes")
+	f.DurationVar(&o.after, "after", 0, "stuck after so `LONG` (5s; up to 10s if answers are slow)")
 	return cmd
 }
 
