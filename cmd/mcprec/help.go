@@ -142,8 +142,8 @@ func printHelp(cmd *cobra.Command, _ []string) {
 	} else {
 		b.WriteString(commandTables(cmd, func(group string) bool { return group != firstGroup }) + "\nmcprec help COMMAND says more of one, mcprec help more names the other commands and the topics.\n")
 	}
-	if cmd.HasAvailableLocalFlags() {
-		b.WriteString("\nFlags:\n" + flagTable(cmd.LocalFlags()))
+	if flags := flagTable(cmd.LocalFlags()); flags != "" {
+		b.WriteString("\nFlags:\n" + flags)
 	}
 	var further []string // topics
 	if cmd.HasParent() {
@@ -205,7 +205,7 @@ func flagTable(flags *pflag.FlagSet) string {
 			shown.AddFlag(f)
 		}
 	})
-	return strings.TrimRight(shown.FlagUsagesWrapped(helpColumns), "\n") + "\n"
+	return shown.FlagUsagesWrapped(helpColumns)
 }
 
 // helpColumns is how wide a page of help is at most.

@@ -120,6 +120,7 @@ Where none is given, it is the newest in which something was asked.`,
 			return err
 		},
 	})
+	root.InitDefaultCompletionCmd()
 	explain(root)
 	return root
 }
