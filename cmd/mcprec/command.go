@@ -41,19 +41,32 @@ func firstOf(args []string) string {
 
 // completeSessions completes to the ids and labels of the newest sessions, and to files.
 func completeSessions(cmd *cobra.Command, _ []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	ids, labels, err := newestSessions(cmd, prefix)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	if prefix != "" {
+		for _, label := range labels {
+			ids = append(ids, cobra.CompletionWithDesc(label, "the newest session with this label"))
+		}
+	}
+	return ids, cobra.ShellCompDirectiveDefault
+}
+
+// newestSessions returns the ids and labels of the newest sessions that begin with prefix, for completion.
+func newestSessions(cmd *cobra.Command, prefix string) (ids, found []cobra.Completion, err error) {
 	var h home
 	h.Place, _ = cmd.Flags().GetString("store")
 	ctx := cmd.Context()
 	db, err := session.OpenUnmasked(ctx, h.Home)
 	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
+		return nil, nil, err
 	}
 	defer db.Close()
 	d, err := h.Masker(db)
 	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
+		return nil, nil, err
 	}
-	var ids []cobra.Completion
 	seen := map[string]bool{}
 	for s, err := range db.Sessions(ctx, store.Query{Newest: true, Limit: 200}) {
 		if err != nil {
@@ -64,13 +77,13 @@ func completeSessions(cmd *cobra.Command, _ []string, prefix string) ([]cobra.Co
 			ids = append(ids, cobra.CompletionWithDesc(string(s.ID), output.Plain(strings.TrimSpace(h.Label+" "+strings.Join(h.Command, " ")))))
 		}
 		for _, label := range (&labels{h.Label, h.Labels}).list() {
-			if prefix != "" && strings.HasPrefix(label, prefix) && !seen[label] {
+			if strings.HasPrefix(label, prefix) && !seen[label] {
 				seen[label] = true
-				ids = append(ids, cobra.CompletionWithDesc(output.Plain(label), "the newest session with this label"))
+				found = append(found, output.Plain(label))
 			}
 		}
 	}
-	return ids, cobra.ShellCompDirectiveDefault
+	return ids, found, nil
 }
 
 // openSession opens the session that an argument names, for a command that prints nothing before it has

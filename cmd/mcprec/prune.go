@@ -59,7 +59,7 @@ func newPrune() *cobra.Command {
 	addParsed(cmd, &o.limits.OlderThan, "older-than", "remove what ended longer ago: 12h, 7d, 2w", phrase.ParseAge)
 	f.IntVar(&keep, "keep", 0, "remove all but the newest `N`")
 	addParsed(cmd, &o.limits.MaxSize, "max-size", "remove the oldest beyond this `SIZE`: 500MB, 2GiB", parseSize)
-	f.VarP(&o.labels, "label", "l", "only sessions with this `LABEL`")
+	o.labels.addFlag(cmd, oneLabel)
 	f.BoolVar(&o.kept, "kept", false, "remove kept sessions, too")
 	f.BoolVar(&o.dry, "dry-run", false, "only list what would go")
 	addFormat(cmd, &o.format, "", "text", "json")
@@ -320,7 +320,7 @@ func newSize() *cobra.Command {
 	}
 	o.home.addFlags(cmd)
 	o.heedMaskFlags(cmd)
-	cmd.Flags().VarP(&o.labels, "label", "l", "only sessions with this `LABEL`")
+	o.labels.addFlag(cmd, oneLabel)
 	addFormat(cmd, &o.format, "", "text", "json")
 	return cmd
 }

@@ -20,18 +20,32 @@ import (
 
 // span is the flags --since and --label of a command about many sessions.
 type span struct {
-	since  *time.Duration
+	since  *time.Time
 	labels labels
 }
 
 func (s *span) addFlags(cmd *cobra.Command) {
-	addParsed(cmd, &s.since, "since", "only sessions that started within this `TIME`: 12h, 7d", phrase.ParseAge)
-	cmd.Flags().VarP(&s.labels, "label", "l", "only sessions with this `LABEL`")
+	addParsed(cmd, &s.since, "since", "only sessions started since `THEN`: 12h, 7d, yesterday, 2026-11-28", func(text string) (time.Time, error) {
+		return phrase.ParseSince(text, time.Now())
+	})
+	completeWords(cmd, "since", "today", "yesterday", "1h", "1d", "7d")
+	s.labels.addFlag(cmd, oneLabel)
+}
+
+// allSessions is the help of --all, which means the same in check and in why.
+const allSessions = "every session of the store, live ones too"
+
+// none returns the error of a command that finds no session in the span.
+func (s *span) none(db *session.Store) error {
+	if s.since != nil {
+		return cli.Usagef("no session in %s fits --since %s", db.Info().Location, s.since.Format(time.DateTime))
+	}
+	return cli.Usagef("%w", &session.NotFoundError{Location: db.Info().Location, Name: s.labels.String()})
 }
 
 // has reports whether a session is in the span.
 func (s *span) has(x store.Session) bool {
-	return s.labels.of(x.Header) && (s.since == nil || time.Since(x.Start) <= *s.since)
+	return s.labels.of(x.Header) && (s.since == nil || !x.Start.Before(*s.since))
 }
 
 type statsOptions struct {
