@@ -166,7 +166,7 @@ func readBaseline(cmd *cobra.Command, options checkOptions) (_ *check.Baseline, 
 
 // checkAll checks the sessions of the store that --since and --label select, newest first.
 func checkAll(cmd *cobra.Command, options checkOptions, told *checkReport) (err error) {
-	db, err := openStore(cmd, options.home)
+	db, err := openExisting(cmd, options.home)
 	if err != nil {
 		return err
 	}

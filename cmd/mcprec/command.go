@@ -152,6 +152,15 @@ func openStore(cmd *cobra.Command, home home) (*session.Store, error) {
 	return session.OpenStore(cmd.Context(), home.Home, cmd.ErrOrStderr())
 }
 
+// openExisting is openStore for a command that adds no session: a --store that is not there is an error.
+func openExisting(cmd *cobra.Command, home home) (*session.Store, error) {
+	db, err := openStore(cmd, home)
+	if err == nil && home.Place != "" && db.Missing() {
+		err = errors.Join(cli.Usagef("%w", db.NotFound("")), db.Close())
+	}
+	return db, err
+}
+
 // closeInto closes c and joins its error to *err.
 func closeInto(err *error, c io.Closer) { *err = errors.Join(*err, c.Close()) }
 
@@ -163,11 +172,6 @@ func flush(w interface{ Flush() error }, err error) error {
 	}
 	return err
 }
-
-// sessionHelp stands in the help of the commands that take a SESSION.
-const sessionHelp = `SESSION is an id or the beginning of one, a label, a path, - for standard input, or
-nothing for the newest: see mcprec help sessions.
-`
 
 // exactOut returns the output for exact bytes: a fixture or a stream.
 func exactOut(cmd *cobra.Command) io.Writer { return output.Underneath(cmd.OutOrStdout()) }

@@ -70,7 +70,7 @@ func runPrune(cmd *cobra.Command, options pruneOptions) (err error) {
 	if options.limits == (retention.Limits{}) {
 		return cli.Usagef("prune: which sessions? Use --older-than, --keep or --max-size")
 	}
-	db, err := openStore(cmd, options.home)
+	db, err := openExisting(cmd, options.home)
 	if err != nil {
 		return err
 	}
@@ -224,7 +224,7 @@ func newKeep() *cobra.Command {
 		},
 		ValidArgsFunction: completeSessions,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			db, err := openStore(cmd, h)
+			db, err := openExisting(cmd, h)
 			if err != nil {
 				return err
 			}
@@ -270,7 +270,7 @@ func newRemove() *cobra.Command {
 }
 
 func runRemove(cmd *cobra.Command, home home, args []string) (err error) {
-	db, err := openStore(cmd, home)
+	db, err := openExisting(cmd, home)
 	if err != nil {
 		return err
 	}
@@ -400,7 +400,7 @@ func (c *counts) add(session store.Session, stored int64) {
 }
 
 func runSize(cmd *cobra.Command, options sizeOptions) (err error) {
-	db, err := openStore(cmd, options.home)
+	db, err := openExisting(cmd, options.home)
 	if err != nil {
 		return err
 	}

@@ -40,7 +40,7 @@ func (s *span) none(db *session.Store) error {
 	if s.since != nil {
 		return cli.Usagef("no session in %s fits --since %s", db.Info().Location, s.since.Format(time.DateTime))
 	}
-	return cli.Usagef("%w", &session.NotFoundError{Location: db.Info().Location, Name: s.labels.String()})
+	return cli.Usagef("%w", db.NotFound(s.labels.String()))
 }
 
 // has reports whether a session is in the span.
@@ -59,15 +59,8 @@ type statsOptions struct {
 func newStats() *cobra.Command {
 	var o statsOptions
 	cmd := &cobra.Command{
-		Use:   "stats",
-		Short: "Count the calls of every tool, or the sessions of every server",
-		Long: `stats reads every session of the store and prints a row for each tool: calls, errors (isError,
-a JSON-RPC error, an HTTP status), calls that hung, the middle (P50) and the 95th percentile of
-how long the answers took. --by server has a row for each server and version: sessions, those
-that are live, errors, hung calls, clients. mcprec why says what hung; a server that never said
-its name has none. The narrower the terminal, the fewer columns; a pipe gets all.
-
-mcprec help formats has the fields of --json, mcprec store size what the store takes.`,
+		Use:               "stats",
+		Short:             "Count the calls of every tool, or the sessions of every server",
 		Example:           "  mcprec stats --since 7d --sort p95\n  mcprec stats --label nightly\n  mcprec stats --by server --sort hung",
 		Args:              atMost(0),
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -111,7 +104,7 @@ func runStats(cmd *cobra.Command, options statsOptions) (err error) {
 		}
 	}
 	defer cli.LimitMemory()()
-	db, err := openStore(cmd, options.home)
+	db, err := openExisting(cmd, options.home)
 	if err != nil {
 		return err
 	}

@@ -116,7 +116,7 @@ func (o whyOptions) ask(cmd *cobra.Command, arg string) (answers []report.Hangs,
 	if arg != "" {
 		return o.askNamed(cmd, arg)
 	}
-	db, err := openStore(cmd, o.home)
+	db, err := openExisting(cmd, o.home)
 	if err != nil {
 		return nil, err
 	}

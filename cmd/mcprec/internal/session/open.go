@@ -24,6 +24,9 @@ func OpenStore(ctx context.Context, home Home, errs io.Writer) (*Store, error) {
 	}
 	db.errs = errs
 	db.keepsFiles = false
+	if db.Missing() {
+		return withMasker(db, home, nil) // the key would be its first file
+	}
 	return withMasker(db, home, db)
 }
 
