@@ -144,7 +144,7 @@ func (r *recordings) find(ctx context.Context, id string) (*session.Session, err
 	case err != nil:
 		return nil, err
 	case id == "" && len(own) > 0:
-		return nil, errors.New("there is no session to tell of; " + leftOut(own))
+		return nil, errors.New("there is no session; " + leftOut(own))
 	case id == "":
 		return nil, errors.New("no session is recorded yet; one is made with mcprec record -- COMMAND in front of a server's command")
 	}

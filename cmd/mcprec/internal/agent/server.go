@@ -108,7 +108,7 @@ var (
 // the tests.
 func tools() []tool {
 	return []tool{
-		{"why_stuck", "Why is it stuck?", "Say who is stuck in an MCP session, since when and on what: who waits for whom, what that side did last, what the recording proves and what it cannot tell. Start here if a call hangs. Without arguments it tells of each live session in which something has been open for more than 5 s, or else of the newest session.",
+		{"why_stuck", "Why is it stuck?", "Say who is stuck in an MCP session, since when and on what: who waits for whom, what that side did last, what the recording proves and what it cannot tell. Start here if a call hangs. Without arguments it reports each live session in which something has been open for more than 5 s, or else of the newest session.",
 			[]parameter{sessionParameter, serverParameter}, shortAnswer, whyStuck},
 		{"list_sessions", "List recorded sessions", "List the recorded sessions, newest first: id, start, state, server, client, calls, errors, hangs.",
 			[]parameter{labelParameter, serverParameter,
