@@ -147,14 +147,14 @@ func isLabel(cmd *cobra.Command, home home, text string) (_ bool, err error) {
 	return len(found) > 0, err
 }
 
-// openStore opens the store of a command. It must be closed.
+// openStore opens the store of a command that may add to it. It must be closed.
 func openStore(cmd *cobra.Command, home home) (*session.Store, error) {
 	return session.OpenStore(cmd.Context(), home.Home, cmd.ErrOrStderr())
 }
 
 // openExisting is openStore for a command that adds no session: a --store that is not there is an error.
 func openExisting(cmd *cobra.Command, home home) (*session.Store, error) {
-	db, err := openStore(cmd, home)
+	db, err := session.OpenExisting(cmd.Context(), home.Home, cmd.ErrOrStderr())
 	if err == nil && home.Place != "" && db.Missing() {
 		err = errors.Join(cli.Usagef("%w", db.NotFound("")), db.Close())
 	}

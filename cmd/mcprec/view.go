@@ -114,9 +114,12 @@ func runView(cmd *cobra.Command, o viewOptions, args []string) (err error) {
 		fmt.Fprintln(cmd.ErrOrStderr(), "mcprec: the page is at the address above; ^C ends it")
 	}
 	if o.open {
-		end, fault := view.Browse(ctx, at)
+		noBrowser := func(fault error) {
+			fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: no browser opened (%v); open the address above\n", fault)
+		}
+		end, fault := view.Browse(ctx, at, noBrowser)
 		if fault != nil {
-			fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: open a browser: %v; open the address above\n", fault)
+			noBrowser(fault)
 		} else {
 			defer func() { err = errors.Join(err, end()) }()
 		}
