@@ -71,14 +71,14 @@ const (
 	ruleDrive      = "drive"
 	ruleNothing    = "nothing-compared"
 	ruleIncomplete = "incomplete"
-	ruleSurface    = "api-" // and the tier
+	ruleSurface    = "surface-" // and the tier
 )
 
 // The parts of a run.
 const (
 	partCheck   = "check"
 	partDrive   = "drive"
-	partSurface = "api"
+	partSurface = "surface"
 )
 
 // levels are the levels of findings, from the least.

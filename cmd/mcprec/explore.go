@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -17,13 +16,11 @@ import (
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/output"
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/recording"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/replay/closed"
 	"github.com/mcprec/mcprec/replay/explore"
 	"github.com/mcprec/mcprec/replay/explore/shrink"
-	"github.com/mcprec/mcprec/replay/external"
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/replay/why"
 	"github.com/mcprec/mcprec/store"
@@ -69,7 +66,7 @@ func newExplore() *cobra.Command {
 			if len(command) > 0 {
 				return runExploreProcess(cmd, o, firstOf(own), command)
 			}
-			for _, name := range []string{"env", "dir", "target", "header", "as-server", "same-output", "jobs"} {
+			for _, name := range []string{"env", "dir", "target", "header", "as-server", "same-output", "jobs", "script"} {
 				if o.chosen(name) {
 					return cli.Usagef("--%s is for a process: mcprec explore SESSION -- COMMAND [ARG]...", name)
 				}
@@ -91,7 +88,7 @@ func newExplore() *cobra.Command {
 	f.Uint64Var(&o.seed, "seed", 0, "other choices of the same strategy")
 	f.StringVar(&o.token, "token", "", "play the one order of this `TOKEN`")
 	addChoice(cmd, &o.level, "vary", "what may change: delivery, or sending too", "delivery", "sending")
-	addOutFlags(cmd, &o.out, "", "write the smallest session that hangs so to `FILE`")
+	addOutFlags(cmd, &o.out, "", "write the smallest session that hangs so to `FILE`; with\nCOMMAND the order of the finding, for mcprec view")
 	addFormat(cmd, &o.format, "", "text", "json")
 	completeWords(cmd, "buffer", "sweep", "0", "1", "c2s=", "unbounded")
 	return cmd
@@ -356,161 +353,4 @@ func inOrderOf(run, session []store.Event) []store.Event {
 		events[i].At = 0
 	}
 	return events
-}
-
-// serverOptions are the flags of explore and probe for a process.
-type serverOptions struct {
-	env    []string
-	folder string
-}
-
-func (s *serverOptions) addFlags(cmd *cobra.Command) {
-	f := cmd.Flags()
-	f.StringArrayVar(&s.env, "env", nil, "with COMMAND: set `NAME=VALUE` for the process")
-	f.StringVar(&s.folder, "dir", "", "with COMMAND: give each process a copy of `FOLDER`")
-}
-
-// processOptions are the flags of explore for a server or a client process.
-type processOptions struct {
-	serverOptions
-	target     recording.DriveTarget
-	asServer   bool
-	sameOutput bool
-	jobs       int
-}
-
-func (p *processOptions) addFlags(cmd *cobra.Command) {
-	p.serverOptions.addFlags(cmd)
-	f := cmd.Flags()
-	f.StringVar(&p.target.URL, "target", "", "COMMAND is an HTTP server with its endpoint at `URL`")
-	f.StringArrayVar(&p.target.Headers, "header", nil, "with --target: send this `HEADER`, too")
-	f.BoolVar(&p.asServer, "as-server", false, "COMMAND is a client, which starts %SERVER")
-	f.BoolVar(&p.sameOutput, "same-output", false, "with --as-server: compare what the client prints")
-	f.IntVarP(&p.jobs, "jobs", "j", 1, "with COMMAND: play `N` orders at once")
-}
-
-// notOfProcesses are the flags of explore that say something about models, of which a process has none.
-var notOfProcesses = []string{"client", "server", "buffer", "strategy", "vary", "out"}
-
-// checkProcess reads the flags for a process.
-func (o exploreOptions) checkProcess() error {
-	for _, name := range notOfProcesses {
-		if o.chosen(name) {
-			return cli.Usagef("--%s is about models of the sides; a process is what it is: leave it out", name)
-		}
-	}
-	if o.token != "" && !external.IsToken(o.token) {
-		return cli.Usagef("--token %s is of a model; with a process it begins with x1", o.token)
-	}
-	if o.token != "" {
-		schedule, err := external.ParseToken(o.token)
-		if err != nil {
-			return cli.Usagef("--%v", err)
-		}
-		if schedule.NeedsHTTP() && o.process.target.URL == "" {
-			return cli.Usagef("--token %s is of a server over HTTP: it goes with --target", o.token)
-		}
-	}
-	switch {
-	case o.schedules < 1:
-		return cli.Usagef("--orders %d: want 1 or more", o.schedules)
-	case o.budget < 0:
-		return cli.Usagef("--limit %v: want 0 or more", o.budget)
-	case o.process.jobs < 1:
-		return cli.Usagef("--jobs %d: want 1 or more", o.process.jobs)
-	case o.process.target.URL == "" && len(o.process.target.Headers) > 0:
-		return cli.Usagef("--header is of HTTP: it goes with --target")
-	case o.process.target.URL != "" && o.process.asServer:
-		return cli.Usagef("--target is about a server, and --as-server about a client: leave one of the two out")
-	case o.process.sameOutput && !o.process.asServer:
-		return cli.Usagef("--same-output is about what a client prints: it goes with --as-server")
-	}
-	return nil
-}
-
-// runExploreProcess explores a server process, or a client process.
-func runExploreProcess(cmd *cobra.Command, o exploreOptions, arg string, command []string) (err error) {
-	if err := o.checkProcess(); err != nil {
-		return err
-	}
-	server, err := o.process.server(command)
-	if err != nil {
-		return err
-	}
-	server.URL = o.process.target.URL
-	if server.Header, err = o.process.target.Header(); err != nil {
-		return err
-	}
-	if err := server.Check(o.process.jobs); err != nil {
-		return cli.Usagef("--target: %v", err)
-	}
-	recorded, err := session.OpenRecording(cmd.Context(), o.Home, arg, cmd.InOrStdin(), cmd.ErrOrStderr(), slices.Concat(command, o.process.target.Headers), server.URL)
-	if err != nil {
-		return err
-	}
-	if !recorded.HasRequests() {
-		return cli.Usagef("explore %s: its client asked for nothing; name another session", recorded.Name)
-	}
-	if !o.chosen("orders") {
-		o.schedules = 100 // each is a process, and takes about a second
-	}
-	explore := func(options external.Options) (external.Report, error) {
-		return external.Explore(server, recorded.Events, options)
-	}
-	if o.process.asServer {
-		self, err := os.Executable()
-		if err != nil {
-			return fmt.Errorf("find this program: %w", err)
-		}
-		client := external.Client{Command: server.Command, Env: server.Env, Folder: server.Folder, PassOn: []string{self, passOnName}}
-		explore = func(options external.Options) (external.Report, error) {
-			return external.ExploreClient(client, recorded.Events, options)
-		}
-	}
-	search := report.Search{Line: output.NewProgress(cmd.ErrOrStderr()), Mask: recorded.Masker.Text}
-	if o.format != output.JSON {
-		if search.Screen, err = screenOf(cmd); err != nil {
-			return err
-		}
-	}
-	stop, cancel := context.WithCancel(cmd.Context())
-	defer cancel()
-	wanted := cli.UntilSignal(cancel)
-	end := search.Begin()
-	found, err := explore(external.Options{
-		Schedules: o.schedules, Jobs: o.process.jobs, Seed: o.seed, Budget: o.budget, Token: o.token, Stop: stop.Done(),
-		SameOutput: o.process.sameOutput, Progress: search.Progress, Found: search.Found,
-	})
-	screenErr := end()
-	sig := wanted()
-	if err != nil {
-		return recorded.Masker.Fault(err)
-	}
-	if screenErr != nil {
-		return screenErr
-	}
-	for i := range found.Findings {
-		found.Findings[i].Detail = recorded.Masker.Text(found.Findings[i].Detail)
-	}
-	if err := printVerdict(cmd, o.format, exploredProcess{found}, found.Passed()); sig == nil || !errors.Is(err, cli.ErrVerdict) && err != nil {
-		return err
-	}
-	return &cli.Status{Code: cli.ExitVerdict, Signal: sig}
-}
-
-// exploredProcess is a report whose findings stand on the screen already.
-type exploredProcess struct{ external.Report }
-
-// Text returns the report without its findings.
-func (e exploredProcess) Text() string { return e.Rest() }
-
-// passOnName is the name of a command that mcprec calls itself.
-const passOnName = "explored-server"
-
-// newPassOn returns the command that a client under test starts as its server.
-func newPassOn() *cobra.Command {
-	return &cobra.Command{
-		Use: passOnName + " NAME", Hidden: true, Short: "Pass standard input and output to a mcprec explore --as-server", Args: cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error { return external.PassOn(args[0]) },
-	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/view"
 	"github.com/mcprec/mcprec/replay/closed"
 	"github.com/mcprec/mcprec/replay/explore"
+	"github.com/mcprec/mcprec/replay/external"
 	"github.com/mcprec/mcprec/store"
 )
 
@@ -42,9 +43,22 @@ func newView() *cobra.Command {
   mcprec view before.jsonl after.jsonl
   mcprec view -o session.html SESSION
   mcprec view --dir --open`,
-		Args:              atMost(2),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if external.IsToken(o.token) { // a COMMAND follows
+				return nil
+			}
+			return atMost(2)(cmd, args)
+		},
 		ValidArgsFunction: completeSessions,
-		RunE:              func(cmd *cobra.Command, args []string) error { return runView(cmd, o, args) },
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if external.IsToken(o.token) {
+				if args, err = playToken(cmd, o.home, o.token, args); err != nil {
+					return err
+				}
+				o.token = ""
+			}
+			return runView(cmd, o, args)
+		},
 	}
 	o.home.addFlags(cmd)
 	o.home.heedMaskFlags(cmd)
@@ -52,13 +66,13 @@ func newView() *cobra.Command {
 	o.models.addFlags(cmd, "", " in the replay")
 	f := cmd.Flags()
 	f.StringVarP(&o.capacity, "buffer", "c", "", "its buffer: `N`, c2s=N,s2c=N, or unbounded")
-	f.StringVar(&o.token, "token", "", "the replay is the order of this `TOKEN`")
+	f.StringVar(&o.token, "token", "", "the replay is the order of this `TOKEN`; one of explore\n-- COMMAND: play it to COMMAND, and show that")
 	f.Var(&o.at, "at", "open the page at this `EVENT`")
-	f.StringVar(&o.listen, "listen", "127.0.0.1:0", "listen at this `ADDRESS` of this machine")
+	f.StringVar(&o.listen, "listen", "127.0.0.1:0", "listen at this `ADDRESS` of this machine; port 0 takes a free one")
 	f.BoolVar(&o.open, "open", false, "open the page in the browser")
 	f.BoolVar(&o.dir, "dir", false, "a list of the sessions of the store")
 	addOutFlags(cmd, &o.out, "", "write the page to one `FILE`, and serve nothing")
-	f.Lookup("force").Usage += ", or write a large session"
+	f.Lookup("force").Usage += ", and write\nalso a session that is large"
 	completeWords(cmd, "buffer", "0", "1", "c2s=", "unbounded")
 	return cmd
 }
@@ -80,7 +94,7 @@ func runView(cmd *cobra.Command, o viewOptions, args []string) (err error) {
 	}
 	shown := view.Options{Token: o.token}
 	if o.dir {
-		db, err := openExisting(cmd, o.home)
+		db, err := openStore(cmd, o.home)
 		if err != nil {
 			return err
 		}
@@ -114,12 +128,9 @@ func runView(cmd *cobra.Command, o viewOptions, args []string) (err error) {
 		fmt.Fprintln(cmd.ErrOrStderr(), "mcprec: the page is at the address above; ^C ends it")
 	}
 	if o.open {
-		noBrowser := func(fault error) {
-			fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: no browser opened (%v); open the address above\n", fault)
-		}
-		end, fault := view.Browse(ctx, at, noBrowser)
+		end, fault := view.Browse(ctx, at)
 		if fault != nil {
-			noBrowser(fault)
+			fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: open a browser: %v; open the address above\n", fault)
 		} else {
 			defer func() { err = errors.Join(err, end()) }()
 		}

@@ -28,9 +28,9 @@ const serverMark = "%SERVER"
 
 // ExploreClient plays the server's half of a session to processes of a client, in many orders.
 func ExploreClient(client Client, events []store.Event, options Options) (Report, error) {
-	report, err := explore(clientPeer{client, events, match.Rules{}, options.Stop}, options)
+	report, err := explore(clientPeer{client, events, match.Rules{}, options.Stop, options.Keep}, options)
 	if unrecorded := (*unrecordedError)(nil); errors.As(err, &unrecorded) { // its params vary, perhaps
-		report, err = explore(clientPeer{client, events, match.Rules{By: match.ByMethod}, options.Stop}, options)
+		report, err = explore(clientPeer{client, events, match.Rules{By: match.ByMethod}, options.Stop, options.Keep}, options)
 	}
 	return report, err
 }
@@ -48,6 +48,7 @@ type clientPeer struct {
 	events []store.Event
 	rules  match.Rules
 	stop   <-chan struct{} // closed when a play is to end at once
+	keeps  bool            // the trace of a play
 }
 
 func (clientPeer) name() string     { return "client" }
@@ -66,9 +67,10 @@ func (c clientPeer) play(schedule Schedule, patience patience) (played play, err
 		defer process.kill()
 		p := &clientPlayer{
 			schedule: schedule, patience: patience, dir: at.dir, recorded: c.Folder, events: c.events, rules: c.rules, process: process, pipes: pipes,
-			before: heardBefore(c.events),
+			before: heardBefore(c.events), play: play{trace: newTrace(c.keeps)},
 		}
 		err = p.run()
+		p.play.trace.leave(process)
 		if process.isStopped {
 			return ErrStopped
 		}

@@ -41,6 +41,8 @@
 //	serial.go     whether an order of the calls explains the answers to a burst
 //	explore.go    the search, and its confirmation in fresh processes
 //	report.go     what is said
+//	shown.go      a play as it went, and as a session
+//	script.go, script.sh  a play as a shell script, for those without mcprec
 //	probe.go      the experiments of package probe on a server process
 //
 // # What it refuses to do

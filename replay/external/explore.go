@@ -49,6 +49,8 @@ type Options struct {
 	// Stop ends the search when it is closed, the plays that go on as well, and leaves their processes ended. What
 	// was found so far is reported. It may be nil.
 	Stop <-chan struct{}
+	// Keep asks for the Shown of the report.
+	Keep bool
 	// Progress, if not nil, is called when the search comes to something else, by the goroutine of the search.
 	Progress func(Progress)
 	// Found, if not nil, is called with each finding as soon as it is certain. The report has it as well.
@@ -85,7 +87,7 @@ type explorer struct {
 
 // Explore plays the client's half of a session to processes of a server, in many orders.
 func Explore(server Server, events []store.Event, options Options) (Report, error) {
-	return explore(serverPeer{server, events, options.Stop}, options)
+	return explore(serverPeer{server, events, options.Stop, options.Keep}, options)
 }
 
 // explore searches, and returns a report also with an error.
@@ -122,6 +124,7 @@ func (x *explorer) run() error {
 		}
 		if len(schedule) == 0 {
 			_, err = x.playPlain()
+			x.show(nil, x.plain)
 			return err
 		}
 		x.report.Planned = 1
@@ -197,6 +200,9 @@ func (x *explorer) tryAll(schedules []Schedule, wanted int) error {
 			return first.err
 		}
 		x.count(first.play)
+		if x.Token != "" {
+			x.show(nil, first.play)
+		}
 		if err := x.judge(first.schedule, first.play); err != nil {
 			return err
 		}
@@ -461,7 +467,7 @@ func (x *explorer) confirm(schedule Schedule, first play) (err error) {
 		return err
 	}
 	kind := first.found.kind
-	held, last := 1, first.found
+	held, last := 1, first
 	for range times - 1 {
 		played, err := x.playOnce(schedule, confirming)
 		if err != nil {
@@ -469,7 +475,7 @@ func (x *explorer) confirm(schedule Schedule, first play) (err error) {
 		}
 		if played.found != nil && played.found.kind == kind {
 			held++
-			last = played.found
+			last = played
 		}
 	}
 	wasMoving := first.found.look.Activity == procfs.Timed || first.found.look.Activity == procfs.Outside
@@ -482,7 +488,7 @@ func (x *explorer) confirm(schedule Schedule, first play) (err error) {
 		x.report.NotHeld = append(x.report.NotHeld, fmt.Sprintf("%s, %d of %d processes: %s", kind, held, times, schedule.Token()))
 		return nil
 	}
-	x.add(schedule, last, held)
+	x.add(schedule, last.found, held, last)
 	return nil
 }
 
@@ -550,7 +556,7 @@ func (x *explorer) serialise(schedule Schedule, played play) error {
 	}
 	x.bursts = append(x.bursts, calls)
 	found.detail = x.difference(played.answers, orders)
-	x.add(schedule, found, held)
+	x.add(schedule, found, held, played)
 	return nil
 }
 
@@ -604,7 +610,7 @@ func clip(text string) string {
 }
 
 // add adds a confirmed finding to the report.
-func (x *explorer) add(schedule Schedule, found *fault, held int) {
+func (x *explorer) add(schedule Schedule, found *fault, held int, played play) {
 	f := Finding{Kind: found.kind, Peer: x.peer.name(), Token: schedule.Token(), Held: held, Of: times, Detail: found.detail, Choices: []string{}, Requests: []Request{}}
 	for _, seq := range found.events {
 		f.Requests = append(f.Requests, Request{Event: seq, What: x.what(seq)})
@@ -621,6 +627,7 @@ func (x *explorer) add(schedule Schedule, found *fault, held int) {
 		f.Stand += fmt.Sprintf("; mcprec has waited for %v", confirming.running) // one timer behind the other
 	}
 	x.report.Findings = append(x.report.Findings, f)
+	x.show(&f, played)
 	if x.Found != nil {
 		x.Found(f)
 	}

@@ -401,7 +401,7 @@ func TestWaited(t *testing.T) {
 		time.Hour:              "all 2 threads sleep, and its next timer is in 1h0m0s; reproduced 3 times out of 3",
 	} {
 		x := newExplorer(&crowd{}, Options{})
-		x.add(nil, &fault{kind: Hang, look: procfs.Look{Activity: procfs.Timed, Timer: timer, Threads: 2}}, times)
+		x.add(nil, &fault{kind: Hang, look: procfs.Look{Activity: procfs.Timed, Timer: timer, Threads: 2}}, times, play{})
 		if text := x.report.Text(); !strings.Contains(text, want) {
 			t.Errorf("%v:\n%s", timer, text)
 		}
@@ -460,7 +460,7 @@ func TestEnds(t *testing.T) {
 		{"dies at its end", End, Died, "exit status 3: boom"},
 		{"dies at its end", LateEnd, Died, "exit status 3: boom"},
 	} {
-		played, err := serverPeer{counter(row.fault), *events, nil}.play(Schedule{{Kind: row.choice, First: 5, Last: 5}}, searching)
+		played, err := serverPeer{Server: counter(row.fault), events: *events}.play(Schedule{{Kind: row.choice, First: 5, Last: 5}}, searching)
 		found := played.found
 		if row.want == "" && err == nil && found == nil && slices.Equal(played.dropped, []uint64{5}) {
 			continue
@@ -486,7 +486,7 @@ func TestHealthy(t *testing.T) {
 
 // TestSlow holds that a server which takes longer than the search waits at first is explored all the same.
 func TestSlow(t *testing.T) {
-	x := newExplorer(serverPeer{counter("slow"), session(), nil}, Options{Schedules: 6})
+	x := newExplorer(serverPeer{Server: counter("slow"), events: session()}, Options{Schedules: 6})
 	x.patience.timer = time.Millisecond
 	if err := x.run(); err != nil || !x.report.Passed() || len(x.report.NotHeld) > 0 || x.report.Requests != 5 || x.report.Planned != 6 || x.report.Played < 6 {
 		t.Errorf("%v, found:\n%s", err, x.report.Text())
@@ -529,7 +529,7 @@ func TestFolder(t *testing.T) {
 	events[4].Payload = bytes.Replace(events[4].Payload, []byte(`"arguments":{}`), fmt.Appendf(nil, `"arguments":{"path":%q}`, dir+"/file"), 1)
 	script := `read -r hello; echo '{"jsonrpc":"2.0","id":0,"result":{}}'; read -r ready
 while read -r line; do path=${line#*\"path\":\"}; id=${line#*\"id\":}; echo "{\"jsonrpc\":\"2.0\",\"id\":${id%%,*},\"result\":{\"text\":\"$(cat "${path%%\"*}" 2>/dev/null) $1\"}}"; done`
-	played, err := serverPeer{Server{Command: []string{"sh", "-c", script, "sh", folderMark}, Folder: dir}, events, nil}.play(nil, searching)
+	played, err := serverPeer{Server: Server{Command: []string{"sh", "-c", script, "sh", folderMark}, Folder: dir}, events: events}.play(nil, searching)
 	if err != nil || played.found != nil || played.answers[5] != `{"text":"text %DIR"}` {
 		t.Errorf("%v %+v %q", err, played.found, played.answers)
 	}

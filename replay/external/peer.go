@@ -73,6 +73,8 @@ type play struct {
 	open     []uint64 // requests whose responses a server left open behind the DELETE of their session
 
 	isUnjudged bool // a client asked for what the recording does not have
+
+	trace *trace // nil: not kept
 }
 
 // isWhole reports whether all was said: a server that only goes on after the end has answered everything.

@@ -25,6 +25,7 @@ type process struct {
 	isStopped bool            // it was ended because of that
 
 	gone   bool
+	exit   error  // of one that is gone
 	status string // of one that is gone: "exit status 1"; "": 0
 
 	speaks    time.Time // since it has said something and has not come to rest; zero: it is at rest
@@ -148,6 +149,7 @@ func (p *process) isGone() bool {
 	select {
 	case err := <-p.exited:
 		p.gone = true
+		p.exit = err
 		if err != nil {
 			p.status = err.Error()
 		}

@@ -13,6 +13,7 @@ type process struct {
 	gone      bool
 	stop      <-chan struct{}
 	isStopped bool
+	exit      error
 	status    string
 }
 

@@ -29,6 +29,7 @@ type Report struct {
 	Failed   []string      `json:"failed,omitempty"`
 	Unjudged int           `json:"unjudged,omitempty"` // schedules in which a client asked for what the recording does not have
 	Took     time.Duration `json:"took_ns"`
+	Shown    *Shown        `json:"-"` // with Options.Keep the play of the first finding, or of the token
 }
 
 // Finding is a fault of the end under test that several fresh processes have shown.
@@ -149,7 +150,10 @@ func apartText(list []Apart) (text string) {
 }
 
 // Text returns the finding for people, with an empty line behind it.
-func (f Finding) Text() string {
+func (f Finding) Text() string { return f.words() + "  token: " + f.Token + "\n\n" }
+
+// words returns the finding without its token.
+func (f Finding) words() string {
 	what := f.aboutServer()
 	if f.Peer == "client" {
 		what = f.aboutClient()
@@ -164,7 +168,7 @@ func (f Finding) Text() string {
 	if len(f.Choices) == 0 {
 		text += "  " + recordedOrder + "\n"
 	}
-	return text + "  token: " + f.Token + "\n\n"
+	return text
 }
 
 // head is the word of a finding that is certain, or the same as a suspicion.

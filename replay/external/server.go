@@ -78,6 +78,7 @@ type serverPeer struct {
 	Server
 	events []store.Event
 	stop   <-chan struct{} // closed when a play is to end at once
+	keeps  bool            // the trace of a play
 }
 
 func (serverPeer) name() string     { return "server" }
@@ -160,9 +161,10 @@ func (s serverPeer) play(schedule Schedule, patience patience) (played play, err
 		driver.AllowReorder()
 		p := &player{
 			schedule: schedule, patience: patience, dir: at.dir, recorded: s.Folder, driver: driver, process: process, line: line, http: http,
-			session: newPlayedSession(), dropped: droppedIn(s.events), requests: map[*timeline.Call]*request{}, play: play{answers: map[uint64]string{}},
+			session: newPlayedSession(), dropped: droppedIn(s.events), requests: map[*timeline.Call]*request{}, play: play{answers: map[uint64]string{}, trace: newTrace(s.keeps)},
 		}
 		p.run()
+		p.play.trace.leave(process)
 		if process.isStopped {
 			return ErrStopped
 		}

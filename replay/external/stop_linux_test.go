@@ -10,8 +10,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-
-	"github.com/mcprec/mcprec/replay/match"
 )
 
 // TestStopEndsAPlay holds that the end of a search ends the play that goes on, of a process that never comes to
@@ -87,8 +85,8 @@ func TestStopBeforeTheStart(t *testing.T) {
 	stop := make(chan struct{})
 	close(stop)
 	mark := filepath.Join(t.TempDir(), "started")
-	_, err := serverPeer{Server{Command: []string{"touch", mark}}, session(), stop}.play(nil, searching)
-	_, err2 := clientPeer{Client{Command: []string{"touch", mark}}, session(), match.Rules{}, stop}.play(nil, searching)
+	_, err := serverPeer{Server: Server{Command: []string{"touch", mark}}, events: session(), stop: stop}.play(nil, searching)
+	_, err2 := clientPeer{Client: Client{Command: []string{"touch", mark}}, events: session(), stop: stop}.play(nil, searching)
 	if _, missing := os.Stat(mark); !errors.Is(err, ErrStopped) || !errors.Is(err2, ErrStopped) || missing == nil {
 		t.Errorf("%v, %v, and the file: %v", err, err2, missing)
 	}

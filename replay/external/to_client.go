@@ -69,14 +69,14 @@ func (p *clientPlayer) run() error {
 		case look.Activity == procfs.Ended:
 			return p.judgeEnd()
 		case isOpen && p.pipes.ended:
-			p.pipes.hangUp() // as servers do at the end of their input
+			p.hangUp() // as servers do at the end of their input
 		case isOpen && p.send(false):
 		case p.patience.isWorthIt(look, time.Since(since)):
 			time.Sleep(500 * time.Microsecond) // until its timer, or what is outside, has moved it
 			continue
 		case isOpen && p.send(true):
 		case isOpen && len(p.questions()) == 0 && !p.isPinging() && len(p.calls()) > 0:
-			p.pipes.hangUp() // the recording has no answer: its server can only end
+			p.hangUp() // the recording has no answer: its server can only end
 		default:
 			return p.stuck(look)
 		}
@@ -122,6 +122,7 @@ func (p *clientPlayer) hear() {
 		if p.recorded != "" {
 			f.Bytes = bytes.ReplaceAll(f.Bytes, []byte(p.dir), []byte(p.recorded))
 		}
+		p.play.trace.add(Heard, f.Bytes)
 		p.heard++
 		isOurs := false // an answer to a ping that is not in the recording
 		for _, m := range p.session.take(transport.ClientToServer, f).Messages {
@@ -222,7 +223,7 @@ func (p *clientPlayer) send(isStuck bool) bool {
 	first := p.ready[at].seq
 	if _, isClose := p.chosen(Close, first); isClose && first != 0 {
 		p.isClosed = true
-		p.pipes.hangUp()
+		p.hangUp()
 		return true
 	}
 	if _, isPing := p.chosen(Ping, first); isPing && !p.hasPinged[first] {
@@ -234,14 +235,17 @@ func (p *clientPlayer) send(isStuck bool) bool {
 		last = c.Last
 	}
 	var data []byte
+	var frames [][]byte
 	var splits []int
 	for at >= 0 {
 		s := p.ready[at]
 		p.ready = slices.Delete(p.ready, at, at+1)
 		data, splits = p.compose(s, data, splits)
+		frames = append(frames, s.frame.Bytes)
 		p.take(p.server.Wrote(s.number)) // others may follow it in the same write
 		at = slices.IndexFunc(p.ready, func(s sending) bool { return s.seq > first && s.seq <= last })
 	}
+	p.play.trace.add(Wrote, frames...)
 	done := 0
 	for _, split := range splits {
 		p.pipes.write(data[done:split])
@@ -261,7 +265,14 @@ func (p *clientPlayer) ping(seq uint64) {
 	p.hasPinged[seq] = true
 	line := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%q,"method":%q}`, pingID, mcp.MethodPing)
 	p.pinged = p.session.take(transport.ServerToClient, transport.Frame{Bytes: line}).Messages[0].Call
+	p.play.trace.add(Wrote, line)
 	p.pipes.write(append(line, '\n'))
+}
+
+// hangUp ends the server.
+func (p *clientPlayer) hangUp() {
+	p.play.trace.add(Ended)
+	p.pipes.hangUp()
 }
 
 // pingID is the id of the pings that are not in the recording.

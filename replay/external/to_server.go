@@ -88,6 +88,7 @@ func (p *player) run() {
 func (p *player) resume() bool {
 	wasHeld := p.process.unread || p.holding != 0
 	p.process.unread = false
+	p.play.trace.mute(false)
 	p.until = 0
 	p.release()
 	for _, request := range p.requests {
@@ -218,6 +219,7 @@ func (p *player) send(chunk []sending) (how Kind) {
 		}
 	}
 	p.asked = false
+	p.play.trace.mute(p.process.unread)
 	p.write(append(slices.Clone(chunk), behind...), splits...)
 	for _, request := range hangUps {
 		p.hangUp(request)
@@ -231,6 +233,7 @@ func (p *player) send(chunk []sending) (how Kind) {
 			p.release()
 		}
 	}
+	p.play.trace.mute(p.process.unread)
 	return how
 }
 
@@ -285,6 +288,14 @@ func cancellation(id json.RawMessage) sending {
 // write hands frames over in one go, or where the first is split in several, with the server at rest between
 // them.
 func (p *player) write(chunk []sending, splits ...int) {
+	var frames [][]byte
+	for _, s := range chunk {
+		frames = append(frames, s.frame.Bytes)
+	}
+	p.play.trace.add(Wrote, frames...)
+	if len(splits) > 0 {
+		p.play.trace.split(splits[0])
+	}
 	if p.recorded != "" {
 		for i := range chunk {
 			chunk[i].frame.Bytes = bytes.ReplaceAll(chunk[i].frame.Bytes, []byte(p.recorded), []byte(p.dir))
@@ -315,6 +326,7 @@ func (p *player) rest() (isOver bool) {
 				}
 			}
 		}
+		p.play.trace.rest(len(p.owed()) > 0)
 		p.cancelLate()
 		if p.http != nil && look.Activity != procfs.Ended && !p.process.unread && p.http.proceed() {
 			continue
@@ -387,6 +399,7 @@ func (p *player) hear() (isMore bool) {
 		if isClosed(p.process.stop) { // these may be very many
 			break
 		}
+		p.heard(f)
 		for _, m := range p.session.take(transport.ServerToClient, f).Messages {
 			switch m.Kind {
 			case transport.Response:
@@ -403,6 +416,15 @@ func (p *player) hear() (isMore bool) {
 		p.take(p.driver.Receive(f))
 	}
 	return isMore
+}
+
+// heard notes what the server has said, with the recorded folder in the place of the process's.
+func (p *player) heard(f transport.Frame) {
+	if p.recorded != "" {
+		f.Bytes = bytes.ReplaceAll(f.Bytes, []byte(p.dir), []byte(p.recorded))
+	}
+	p.play.trace.mute(p.process.unread)
+	p.play.trace.add(Heard, f.Bytes)
 }
 
 // hearAnswer takes the answer to a request.
@@ -449,6 +471,8 @@ func (p *player) end(how Kind) {
 	}
 	p.line.end()
 	p.process.unread = false
+	p.play.trace.mute(false)
+	p.play.trace.add(Ended)
 	if p.http != nil {
 		p.leave()
 		return
@@ -489,6 +513,7 @@ func (p *player) awaitRest() {
 	for isMoved := true; isMoved; p.hear() {
 		_, isMoved = p.process.settle(p.patience)
 	}
+	p.play.trace.rest(len(p.owed()) > 0)
 }
 
 // awaitTaken waits until the server has read what was written, and reports whether it has.

@@ -238,7 +238,7 @@ func TestWebHealthy(t *testing.T) {
 func TestWebOpenBehindDelete(t *testing.T) {
 	for fault, isOpen := range map[string]bool{"keeps calls open": true, "ends calls with their session": false, "healthy": false} {
 		for _, end := range []Kind{End, LateEnd} {
-			played, err := serverPeer{webServer(fault), session()[:6], nil}.play(Schedule{{Kind: end, First: 5, Last: 5}}, searching)
+			played, err := serverPeer{Server: webServer(fault), events: session()[:6]}.play(Schedule{{Kind: end, First: 5, Last: 5}}, searching)
 			if err != nil || played.found != nil || slices.Equal(played.open, []uint64{5}) != isOpen {
 				t.Errorf("%s, %s: %v, found %+v, open %v", fault, end, err, played.found, played.open)
 			}

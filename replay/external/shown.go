@@ -1,0 +1,179 @@
+package external
+
+import (
+	"encoding/json"
+	"errors"
+	"os/exec"
+	"time"
+
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+)
+
+// Shown is one play as it went, for those who want to see it, or to have it without mcprec.
+type Shown struct {
+	Finding *Finding // nil: the play shows nothing
+	Moves   []Move
+
+	from transport.Direction        // of what the recorded end sends
+	ids  map[uint64]json.RawMessage // of the recorded end's requests, by their events
+}
+
+// Move is one thing that happened in a play.
+type Move struct {
+	Kind   MoveKind
+	At     time.Duration // since the process was started
+	Frames [][]byte      // of Wrote and of Heard, without newlines
+	Split  int           // of Wrote: behind so many bytes the rest goes out by itself; 0: it does not
+	Busy   bool          // of Rested: an answer is owed, and a timer of the process may bring it
+	Exit   store.ExitInfo
+}
+
+// MoveKind is a kind of move.
+type MoveKind int
+
+// The kinds of moves.
+const (
+	Wrote   MoveKind = iota // the recorded end sent these in one write
+	Heard                   // the process sent this
+	Rested                  // the process came to rest
+	Muted                   // the recorded end reads nothing from here on
+	Unmuted                 // it reads again
+	Ended                   // it closed its output
+	Left                    // the process ended
+)
+
+// trace notes the moves of a play. A nil trace notes nothing: most plays are forgotten at once.
+type trace struct {
+	began time.Time
+	moves []Move
+}
+
+func newTrace(isKept bool) *trace {
+	if !isKept {
+		return nil
+	}
+	return &trace{began: time.Now()}
+}
+
+func (t *trace) add(kind MoveKind, frames ...[]byte) {
+	if t != nil {
+		t.moves = append(t.moves, Move{Kind: kind, At: time.Since(t.began), Frames: frames})
+	}
+}
+
+// rest notes that the process has come to rest, and whether it owes an answer then.
+func (t *trace) rest(isOwed bool) {
+	if t != nil && len(t.moves) > 0 && t.moves[len(t.moves)-1].Kind != Rested {
+		t.add(Rested)
+		t.moves[len(t.moves)-1].Busy = isOwed
+	}
+}
+
+// split notes that the last write was split.
+func (t *trace) split(at int) {
+	if t != nil && at > 0 {
+		t.moves[len(t.moves)-1].Split = at
+	}
+}
+
+// mute notes whether the recorded end reads, where that changes.
+func (t *trace) mute(isMuted bool) {
+	if t == nil {
+		return
+	}
+	wasMuted := false
+	for _, m := range t.moves {
+		wasMuted = m.Kind == Muted || wasMuted && m.Kind != Unmuted
+	}
+	if isMuted && !wasMuted {
+		t.add(Muted)
+	} else if !isMuted && wasMuted {
+		t.add(Unmuted)
+	}
+}
+
+// leave notes how the process ended, if it ended by itself.
+func (t *trace) leave(p *process) {
+	if t == nil || !p.gone || p.isStopped {
+		return
+	}
+	exit := store.ExitInfo{}
+	if p.status != "" {
+		exit.Code = -1
+		var status *exec.ExitError
+		if errors.As(p.exit, &status) {
+			exit.Code = status.ExitCode()
+		}
+	}
+	t.add(Left)
+	t.moves[len(t.moves)-1].Exit = exit
+}
+
+// show keeps a play, with its finding if it has one.
+func (x *explorer) show(f *Finding, played play) {
+	if played.trace == nil || x.report.Shown != nil && x.report.Shown.Finding != nil {
+		return
+	}
+	s := &Shown{Finding: f, Moves: played.trace.moves, from: transport.ClientToServer, ids: map[uint64]json.RawMessage{}}
+	if x.peer.name() == "client" {
+		s.from = transport.ServerToClient
+	}
+	for _, f := range played.frames {
+		s.ids[f.seq] = f.id
+	}
+	x.report.Shown = s
+}
+
+// Events returns the play as a session under a header.
+func (s *Shown) Events(header store.Header) []store.Event {
+	events := []store.Event{{Kind: store.Opened, Payload: header.Encode()}}
+	add := func(kind store.Kind, dir transport.Direction, payload []byte, at time.Duration) {
+		events = append(events, store.Event{Kind: kind, Dir: dir, At: at, Payload: payload})
+	}
+	if s.Finding != nil {
+		text := s.Finding.words() + "The numbers are those of the session that was played."
+		add(store.Note, transport.NoDirection, store.EncodePayload(store.NoteInfo{Text: text}), 0)
+	}
+	for _, m := range s.Moves {
+		switch m.Kind {
+		case Wrote, Heard:
+			dir := s.from
+			if m.Kind == Heard {
+				dir = s.from.Reverse()
+			}
+			for _, frame := range m.Frames {
+				add(store.Frame, dir, frame, m.At)
+			}
+		case Ended:
+			add(store.EOF, s.from, store.EncodePayload(store.EOFInfo{By: "sender"}), m.At)
+		case Left:
+			add(store.Exited, transport.NoDirection, store.EncodePayload(m.Exit), m.At)
+		}
+	}
+	for i := range events {
+		events[i].Seq = uint64(i + 1)
+	}
+	return events
+}
+
+// Masked returns the play with its messages as a function returns them, which gets them in their order.
+func (s *Shown) Masked(mask func(store.Event) store.Event) *Shown {
+	masked := *s
+	masked.Moves = make([]Move, len(s.Moves))
+	seq := uint64(1)
+	for i, m := range s.Moves {
+		dir := s.from
+		if m.Kind == Heard {
+			dir = s.from.Reverse()
+		}
+		frames := make([][]byte, len(m.Frames))
+		for k, frame := range m.Frames {
+			seq++
+			frames[k] = mask(store.Event{Seq: seq, Kind: store.Frame, Dir: dir, At: m.At, Payload: frame}).Payload
+		}
+		m.Frames = frames
+		masked.Moves[i] = m
+	}
+	return &masked
+}
