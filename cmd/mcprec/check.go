@@ -65,7 +65,7 @@ func newCheck() *cobra.Command {
 	o.filterFlag.addFlags(cmd)
 	o.span.addFlags(cmd)
 	f := cmd.Flags()
-	f.BoolVar(&o.all, "all", false, "every session of the store, a line each")
+	f.BoolVar(&o.all, "all", false, allSessions)
 	addFormat(cmd, &o.format, "", "text", "json", "junit", "sarif")
 	addChoice(cmd, &o.failOn, "fail-on", "what fails: error, warning, or never", "error", "warning", "never")
 	f.BoolVar(&o.rules, "rules", false, "list the rules")
@@ -166,7 +166,7 @@ func readBaseline(cmd *cobra.Command, options checkOptions) (_ *check.Baseline, 
 
 // checkAll checks the sessions of the store that --since and --label select, newest first.
 func checkAll(cmd *cobra.Command, options checkOptions, told *checkReport) (err error) {
-	db, err := openStore(cmd, options.home)
+	db, err := openExisting(cmd, options.home)
 	if err != nil {
 		return err
 	}
@@ -174,12 +174,8 @@ func checkAll(cmd *cobra.Command, options checkOptions, told *checkReport) (err 
 	sessions, unread := (&span{}).sessions(cmd, db)
 	short := shortIDs(sessions) // which name a session among all
 	sessions = slices.DeleteFunc(sessions, func(s store.Session) bool { return !options.has(s) })
-	switch {
-	case len(sessions) > 0 || unread != nil:
-	case len(short) > 0:
-		return cli.Usagef("check --all: no session of %s fits --since and --label", db.Info().Location)
-	default:
-		return cli.Usagef("%w", &session.NotFoundError{Location: db.Info().Location})
+	if len(sessions) == 0 && unread == nil {
+		return options.span.none(db)
 	}
 	told.listed = listedNames(db, sessions, short)
 	return errors.Join(unread, checkListed(cmd, options, db, sessions, told))

@@ -71,14 +71,14 @@ const (
 	ruleDrive      = "drive"
 	ruleNothing    = "nothing-compared"
 	ruleIncomplete = "incomplete"
-	ruleSurface    = "surface-" // and the tier
+	ruleSurface    = "api-" // and the tier
 )
 
 // The parts of a run.
 const (
 	partCheck   = "check"
 	partDrive   = "drive"
-	partSurface = "surface"
+	partSurface = "api"
 )
 
 // levels are the levels of findings, from the least.

@@ -42,7 +42,7 @@ func TestGateSARIF(t *testing.T) {
 			t.Errorf("%v: %v", result["ruleId"], place)
 		}
 	}
-	if len(results) < 50 || !rules["surface-breaking"] || !rules["E1"] {
+	if len(results) < 50 || !rules["api-breaking"] || !rules["E1"] {
 		t.Errorf("%d results of %v", len(results), rules)
 	}
 }

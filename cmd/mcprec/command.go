@@ -41,19 +41,32 @@ func firstOf(args []string) string {
 
 // completeSessions completes to the ids and labels of the newest sessions, and to files.
 func completeSessions(cmd *cobra.Command, _ []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	ids, labels, err := newestSessions(cmd, prefix)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	if prefix != "" {
+		for _, label := range labels {
+			ids = append(ids, cobra.CompletionWithDesc(label, "the newest session with this label"))
+		}
+	}
+	return ids, cobra.ShellCompDirectiveDefault
+}
+
+// newestSessions returns the ids and labels of the newest sessions that begin with prefix, for completion.
+func newestSessions(cmd *cobra.Command, prefix string) (ids, found []cobra.Completion, err error) {
 	var h home
 	h.Place, _ = cmd.Flags().GetString("store")
 	ctx := cmd.Context()
 	db, err := session.OpenUnmasked(ctx, h.Home)
 	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
+		return nil, nil, err
 	}
 	defer db.Close()
 	d, err := h.Masker(db)
 	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
+		return nil, nil, err
 	}
-	var ids []cobra.Completion
 	seen := map[string]bool{}
 	for s, err := range db.Sessions(ctx, store.Query{Newest: true, Limit: 200}) {
 		if err != nil {
@@ -64,13 +77,13 @@ func completeSessions(cmd *cobra.Command, _ []string, prefix string) ([]cobra.Co
 			ids = append(ids, cobra.CompletionWithDesc(string(s.ID), output.Plain(strings.TrimSpace(h.Label+" "+strings.Join(h.Command, " ")))))
 		}
 		for _, label := range (&labels{h.Label, h.Labels}).list() {
-			if prefix != "" && strings.HasPrefix(label, prefix) && !seen[label] {
+			if strings.HasPrefix(label, prefix) && !seen[label] {
 				seen[label] = true
-				ids = append(ids, cobra.CompletionWithDesc(output.Plain(label), "the newest session with this label"))
+				found = append(found, output.Plain(label))
 			}
 		}
 	}
-	return ids, cobra.ShellCompDirectiveDefault
+	return ids, found, nil
 }
 
 // openSession opens the session that an argument names, for a command that prints nothing before it has
@@ -134,9 +147,18 @@ func isLabel(cmd *cobra.Command, home home, text string) (_ bool, err error) {
 	return len(found) > 0, err
 }
 
-// openStore opens the store of a command. It must be closed.
+// openStore opens the store of a command that may add to it. It must be closed.
 func openStore(cmd *cobra.Command, home home) (*session.Store, error) {
 	return session.OpenStore(cmd.Context(), home.Home, cmd.ErrOrStderr())
+}
+
+// openExisting is openStore for a command that adds no session: a --store that is not there is an error.
+func openExisting(cmd *cobra.Command, home home) (*session.Store, error) {
+	db, err := session.OpenExisting(cmd.Context(), home.Home, cmd.ErrOrStderr())
+	if err == nil && home.Place != "" && db.Missing() {
+		err = errors.Join(cli.Usagef("%w", db.NotFound("")), db.Close())
+	}
+	return db, err
 }
 
 // closeInto closes c and joins its error to *err.
@@ -150,11 +172,6 @@ func flush(w interface{ Flush() error }, err error) error {
 	}
 	return err
 }
-
-// sessionHelp stands in the help of the commands that take a SESSION.
-const sessionHelp = `SESSION is an id or the beginning of one, a label, a path, - for standard input, or
-nothing for the newest: see mcprec help sessions.
-`
 
 // exactOut returns the output for exact bytes: a fixture or a stream.
 func exactOut(cmd *cobra.Command) io.Writer { return output.Underneath(cmd.OutOrStdout()) }

@@ -118,6 +118,7 @@ var doors = map[string][]string{
 	"store": {"store verify", "store verify S", "store verify F", "store repair", "store repair --dry-run", "store prune --keep 0 --older-than 1h --dry-run",
 		"store prune --older-than 1h --format json", "store compact", "store size", "store size --format json", "store keep S"},
 	"share":  {"help share"}, // see testdata/script/share.txtar
+	"doctor": {"doctor"},
 	"redact": {"redact --scan", "redact --scan --format json F", "redact -o O S", "redact -o O F", "redact --in-place H"},
 	"rm":     {"rm S", "rm 019a"},
 	"record": {"wire record -v -o O -- fakeserver echo", "wire record -v -o O --target {URL}?api_key=query-key-6b5a4c --listen 127.0.0.1:0",

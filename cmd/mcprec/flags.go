@@ -273,6 +273,24 @@ type labels struct {
 	values map[string]string // NAME=VALUE
 }
 
+// oneLabel is the help of a --label that selects sessions.
+const oneLabel = "only sessions with this `LABEL`"
+
+// addFlag adds --label, which completes to the labels of the newest sessions.
+func (l *labels) addFlag(cmd *cobra.Command, usage string) {
+	cmd.Flags().VarP(l, "label", "l", usage)
+	err := cmd.RegisterFlagCompletionFunc("label", func(cmd *cobra.Command, _ []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		_, found, err := newestSessions(cmd, prefix)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		return found, cobra.ShellCompDirectiveNoFileComp
+	})
+	if err != nil {
+		panic("unreachable: the flag is defined: " + err.Error())
+	}
+}
+
 func (l *labels) String() string { return strings.Join(l.list(), " ") }
 
 // Set implements pflag.Value. The flag may be given several times.

@@ -16,6 +16,7 @@ import (
 	"github.com/mcprec/mcprec/replay/closed"
 	"github.com/mcprec/mcprec/replay/explore"
 	"github.com/mcprec/mcprec/replay/match"
+	"github.com/mcprec/mcprec/replay/state"
 	"github.com/mcprec/mcprec/store/foreign"
 )
 
@@ -32,6 +33,12 @@ func tables(root *cobra.Command) *strings.Replacer {
 		"{{strategies}}", helpTable(10, explore.Strategies, func(s explore.NamedStrategy) (string, string) { return s.Name, s.Means }),
 		"{{normalizers}}", helpTable(8, match.Normalizers(), func(n match.Normalizer) (string, string) { return n.Name, n.Does }),
 		"{{filters}}", filterWords(),
+		"{{conditions}}", helpTable(20, state.Names(), func(n state.Name) (string, string) {
+			if n.Of == "" {
+				return n.Word, n.Says
+			}
+			return n.Word + "(" + n.Of + ")", n.Says
+		}),
 		"{{exports}}", helpTable(10, exportFormats, func(f exportFormat) (string, string) { return f.name, f.says }),
 		"{{imports}}", helpTable(18, foreign.Formats, func(f foreign.Format) (string, string) { return f.Name, f.Says }),
 		"{{written}}", writtenFormats(root),

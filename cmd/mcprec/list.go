@@ -38,28 +38,6 @@ func newList() *cobra.Command {
 		Use:     "list [PREFIX | LABEL]",
 		Aliases: []string{"ls"},
 		Short:   "List the sessions in the store, newest first",
-		Long: `list shows the sessions in the store, newest first; with a word, only those whose id
-begins with it or whose label it is. --filter keeps the sessions with an event that it selects,
-as it does in mcprec show: --filter 'tool:search status:error' --since 7d. --stuck keeps
-the live sessions in which something is stuck, --hung those that have ended and in which
-something was; mcprec why says what.
-
-The first column is the shortest prefix, of 8 characters or more, that names the session.
-START is local time. STATE is live while a recorder holds the session; closed when the
-recording came to its end; cut short when its recorder died, and what is there is an unbroken
-beginning. A live session says «stuck», and for how long, where mcprec why finds it stuck
-now, and «stuck?» where an idle client would look the same; one that ended within the last
-hour, or with --hung any, says «hung».
-
-Below the list, on stderr, are the limit of the store and what was last deleted for it; see
-mcprec help storage.
-
---format json prints one object a line: id, label, start (RFC 3339), command (a
-list), transport, messages, bytes, lost, state, exit (a number; "signal: NAME";
-null when unknown), labels, an object, if record was given --label NAME=VALUE,
-doubtful, the first event that a failing disk may not have kept, if there is one, and
-masked, true, if record was given --mask; stuck_ns, how long a live session has been stuck,
-if it is; hung_ns, how long one that has ended was, where that was looked at; with --wide also server, client and revision.`,
 		Example: "  mcprec list\n  mcprec list -n 20\n  mcprec list --stuck\n  mcprec list --hung --since 1d\n  mcprec list --filter 'tool:search status:error' --since 7d\n  mcprec list --format json nightly",
 		Args:    atMost(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return runList(cmd, o, firstOf(args)) },
@@ -69,10 +47,10 @@ if it is; hung_ns, how long one that has ended was, where that was looked at; wi
 	o.span.addFlags(cmd)
 	o.filterFlag.addFlags(cmd)
 	addFormat(cmd, &o.format, "", "text", "json")
-	cmd.Flags().BoolVar(&o.wide, "wide", false, "say also which server and client it was, and their revision")
-	cmd.Flags().BoolVar(&o.stuck, "stuck", false, "only live sessions in which something is stuck, as mcprec why finds it")
-	cmd.Flags().BoolVar(&o.hung, "hung", false, "only sessions that have ended, and in which something was stuck until then")
-	cmd.Flags().IntVarP(&o.limit, "limit", "n", 0, "show the newest `N` only; 0 is all")
+	cmd.Flags().BoolVar(&o.wide, "wide", false, "say also which server, client and revision it was")
+	cmd.Flags().BoolVar(&o.stuck, "stuck", false, "only live sessions that are stuck")
+	cmd.Flags().BoolVar(&o.hung, "hung", false, "only sessions that ended and hung")
+	cmd.Flags().IntVarP(&o.limit, "limit", "n", 0, "the newest `N`; 0 is all (default 30 on a terminal)")
 	return cmd
 }
 
@@ -81,7 +59,7 @@ func runList(cmd *cobra.Command, options listOptions, name string) (err error) {
 	if err := notNegative("limit", options.limit); err != nil {
 		return err
 	}
-	db, err := openStore(cmd, options.home)
+	db, err := openExisting(cmd, options.home)
 	if err != nil {
 		return err
 	}
@@ -100,8 +78,13 @@ func runList(cmd *cobra.Command, options listOptions, name string) (err error) {
 		sessions = fitting
 		err = errors.Join(err, fault)
 	}
+	isLimited := options.format == "text" && !cmd.Flags().Changed("limit") && output.IsTerminal(cmd.OutOrStdout())
+	if isLimited {
+		options.limit = screenful
+	}
+	older := 0
 	if !options.stuck && !options.hung {
-		sessions = newest(sessions, options.limit) // the older sessions are not read
+		sessions, older = newest(sessions, options.limit) // the older sessions are not read
 	}
 	stuck, fault := options.hangs(cmd, db, sessions)
 	err = errors.Join(err, fault)
@@ -110,7 +93,7 @@ func runList(cmd *cobra.Command, options listOptions, name string) (err error) {
 			isLive := s.State == store.Live
 			return isLive && !(options.stuck && stuck[s.ID].Stuck()) || !isLive && !(options.hung && stuck[s.ID].HasHung())
 		})
-		sessions = newest(sessions, options.limit)
+		sessions, older = newest(sessions, options.limit)
 	}
 	db.Masker.Headers(sessions)
 	shown := listing{sessions: sessions, short: short, stuck: stuck}
@@ -132,14 +115,20 @@ func runList(cmd *cobra.Command, options listOptions, name string) (err error) {
 		shown.print(w)
 	}
 	if len(sessions) == 0 && err == nil {
-		err = options.sayNone(cmd.ErrOrStderr(), name, fits, db.Info().Location)
+		err = options.sayNone(cmd.ErrOrStderr(), name, fits, db)
 	}
 	err = errors.Join(err, w.Flush())
 	if options.format != output.JSON && len(sessions) > 0 {
 		err = errors.Join(err, sayBudget(cmd, db))
 	}
+	if isLimited && older > 0 {
+		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: %s %s not listed; -n 0 lists all\n", phrase.Plural(older, "older session"), phrase.Agree(older, "is", "are"))
+	}
 	return err
 }
+
+// screenful is how many sessions a list on a terminal has, unless --limit says otherwise.
+const screenful = 30
 
 // sayBudget says what the budget of the store is and what was last deleted for it, so that nobody
 // looks in vain for a session.
@@ -157,7 +146,8 @@ func sayBudget(cmd *cobra.Command, db *session.Store) error {
 }
 
 // sayNone says why nothing is listed. A name that no session has is a usage error.
-func (o *listOptions) sayNone(w io.Writer, name string, fits *filter.Filter, location string) (err error) {
+func (o *listOptions) sayNone(w io.Writer, name string, fits *filter.Filter, db *session.Store) (err error) {
+	location := db.Info().Location
 	switch {
 	case fits.String() != "":
 		_, err = fmt.Fprintf(w, "mcprec: no such session in %s: none has an event that fits --filter %s\n", location, phrase.ShellWord(fits.String()))
@@ -172,6 +162,8 @@ func (o *listOptions) sayNone(w io.Writer, name string, fits *filter.Filter, loc
 	case o.format == output.JSON:
 	case name != "":
 		return cli.Usagef("no session has the id or the label %s in %s", name, location)
+	case db.Missing():
+		_, err = fmt.Fprintf(w, "mcprec: %v\n", output.Plain(db.NotFound("").Error()))
 	default:
 		_, err = fmt.Fprintf(w, "mcprec: no sessions in %s; make one with mcprec record -- COMMAND\n", location)
 	}
@@ -208,11 +200,12 @@ func (o *listOptions) hangs(cmd *cobra.Command, db *session.Store, sessions []st
 	return found, err
 }
 
-func newest(sessions []store.Session, limit int) []store.Session {
+// newest returns the first sessions of a list, at most limit of them if that is not 0, and how many others there are.
+func newest(sessions []store.Session, limit int) (first []store.Session, others int) {
 	if limit > 0 && limit < len(sessions) {
-		return sessions[:limit]
+		return sessions[:limit], len(sessions) - limit
 	}
-	return sessions
+	return sessions, 0
 }
 
 // listing has the listed sessions, and what the list says of them besides their headers.

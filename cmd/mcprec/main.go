@@ -108,7 +108,7 @@ Where none is given, it is the newest in which something was asked.`,
 	add("Record", newDemo(), newUnwrap(), newImport(), newExport())
 	add("Look", newState(), newStats(), newDiff(), newMCP(std))
 	add("Play", newReplay(), newDrive(), newProbe())
-	add("Keep", newRemove(), newRedact(), newStore(), newShare(std))
+	add("Keep", newDoctor(), newRemove(), newRedact(), newStore(), newShare(std))
 	root.AddCommand(newPassOn())
 	root.AddCommand(&cobra.Command{
 		Use:     "version",

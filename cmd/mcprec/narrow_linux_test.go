@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -48,6 +49,8 @@ func TestNarrow(t *testing.T) {
 		{[]string{"show", "--body"}, `(?m)^          "jsonrpc": "2\.0",$`},
 		{[]string{"list"}, `SESSION .*  START  .* MESSAGES  STATE  .* LABEL .*\n.* closed `},
 		{[]string{"list", "--wide"}, `SERVER`},
+		{[]string{"stats"}, `TOOL +CALLS  ERRORS  HUNG +P50 +P95  SERVER\nwork `},
+		{[]string{"stats", "--by", "server"}, `SERVER +SESSIONS  ERRORS  HUNG  CLIENTS`},
 		{[]string{"check"}, `error P3(.|\n)*\n  CALLS  FAILED  OPEN  .*NAME`},
 	} {
 		out := onTerminal(t, home, 62, row.args...)
@@ -62,5 +65,33 @@ func TestNarrow(t *testing.T) {
 	}
 	if out := mcprec(t, "show", "--store", home); !strings.Contains(out, "s2c <- notification notifications/progress token \"work\": 1 (98 B)\n") {
 		t.Errorf("on a pipe:\n%s", out)
+	}
+}
+
+// TestListOnTerminal holds that a list on a terminal has the newest 30 sessions, and on a pipe all.
+func TestListOnTerminal(t *testing.T) {
+	home := t.TempDir()
+	var files []string
+	for n := range screenful + 3 {
+		text := fmt.Sprintf(`{"mcprec":1,"id":"0190aaaa-0000-7000-8000-0000000000%02x","start":"2026-01-01T00:00:%02dZ","transport":"stdio"}
+{"at":"1ms","dir":"c2s","frame":{"jsonrpc":"2.0","id":1,"method":"ping"}}
+`, n, n)
+		name := filepath.Join(t.TempDir(), "session.jsonl")
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, name)
+	}
+	mcprec(t, append([]string{"import", "--store", home}, files...)...)
+	for _, row := range []struct {
+		args string
+		want int
+	}{{"list", screenful}, {"list -n 0", screenful + 3}, {"list -n 2", 2}} {
+		if got := strings.Count(onTerminal(t, home, 120, strings.Fields(row.args)...), "\n") - 1; got != row.want {
+			t.Errorf("mcprec %s: %d sessions", row.args, got)
+		}
+	}
+	if got := strings.Count(mcprec(t, "list", "--store", home), "\n") - 1; got != screenful+3 {
+		t.Errorf("on a pipe: %d sessions", got)
 	}
 }

@@ -59,7 +59,7 @@ func newPrune() *cobra.Command {
 	addParsed(cmd, &o.limits.OlderThan, "older-than", "remove what ended longer ago: 12h, 7d, 2w", phrase.ParseAge)
 	f.IntVar(&keep, "keep", 0, "remove all but the newest `N`")
 	addParsed(cmd, &o.limits.MaxSize, "max-size", "remove the oldest beyond this `SIZE`: 500MB, 2GiB", parseSize)
-	f.VarP(&o.labels, "label", "l", "only sessions with this `LABEL`")
+	o.labels.addFlag(cmd, oneLabel)
 	f.BoolVar(&o.kept, "kept", false, "remove kept sessions, too")
 	f.BoolVar(&o.dry, "dry-run", false, "only list what would go")
 	addFormat(cmd, &o.format, "", "text", "json")
@@ -70,7 +70,7 @@ func runPrune(cmd *cobra.Command, options pruneOptions) (err error) {
 	if options.limits == (retention.Limits{}) {
 		return cli.Usagef("prune: which sessions? Use --older-than, --keep or --max-size")
 	}
-	db, err := openStore(cmd, options.home)
+	db, err := openExisting(cmd, options.home)
 	if err != nil {
 		return err
 	}
@@ -224,7 +224,7 @@ func newKeep() *cobra.Command {
 		},
 		ValidArgsFunction: completeSessions,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			db, err := openStore(cmd, h)
+			db, err := openExisting(cmd, h)
 			if err != nil {
 				return err
 			}
@@ -270,7 +270,7 @@ func newRemove() *cobra.Command {
 }
 
 func runRemove(cmd *cobra.Command, home home, args []string) (err error) {
-	db, err := openStore(cmd, home)
+	db, err := openExisting(cmd, home)
 	if err != nil {
 		return err
 	}
@@ -320,7 +320,7 @@ func newSize() *cobra.Command {
 	}
 	o.home.addFlags(cmd)
 	o.heedMaskFlags(cmd)
-	cmd.Flags().VarP(&o.labels, "label", "l", "only sessions with this `LABEL`")
+	o.labels.addFlag(cmd, oneLabel)
 	addFormat(cmd, &o.format, "", "text", "json")
 	return cmd
 }
@@ -400,7 +400,7 @@ func (c *counts) add(session store.Session, stored int64) {
 }
 
 func runSize(cmd *cobra.Command, options sizeOptions) (err error) {
-	db, err := openStore(cmd, options.home)
+	db, err := openExisting(cmd, options.home)
 	if err != nil {
 		return err
 	}

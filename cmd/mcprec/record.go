@@ -76,7 +76,7 @@ func newRecord(std cli.Streams) *cobra.Command {
 	o.heedMaskFlags(cmd)
 	f := cmd.Flags()
 	f.SetInterspersed(false)
-	f.VarP(&o.label, "label", "l", "a `LABEL`, or NAME=VALUE; may be repeated")
+	o.label.addFlag(cmd, "a `LABEL`, or NAME=VALUE; may be repeated")
 	f.StringVarP(&o.rec.Out, "out", "o", "", "also write the session to `FILE` when it has ended; if that is there, to FILE-2, FILE-3, …")
 	f.StringVar(&o.sync, "sync", o.sync, "how soon messages are synced to disk: a duration, always, or none")
 	f.BoolVarP(&o.rec.Verbose, "verbose", "v", false, "say on stderr what was recorded")

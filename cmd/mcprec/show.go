@@ -35,16 +35,6 @@ func newShow() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show [SESSION] [EVENT]",
 		Short: "Show a session's messages in order, or one whole, or what comes now",
-		Long: `show prints one line an event: its number, the seconds since the start, its direction, over
-HTTP the number of its exchange in brackets, and what it says. EVENT is such a number, as in
-show 5 or show FILE 5: that event alone and whole. -f shows what is recorded now, as it comes.
-
---format sequence draws an arrow for each message, dashed for a notification, and beside the
-two sides a rail for each call, from its request to its answer. The events of the transport
-over HTTP are left out, unless they tell of a failure, or --http or --filter asks for them.
-With -f and no SESSION it waits, if need be, for a session that is live.
-
-` + sessionHelp,
 		Example: `  mcprec show
   mcprec show 37
   mcprec show --filter 'tool:search status:error|pending' --pairs SESSION
@@ -59,10 +49,10 @@ With -f and no SESSION it waits, if need be, for a session that is live.
 	f := cmd.Flags()
 	addFormat(cmd, &o.format, "", "text", "json", "sequence")
 	f.Var(&o.from, "from", "begin with this `EVENT`")
-	f.IntVarP(&o.limit, "limit", "n", 0, "show `N` events only; 0 is all")
-	f.IntVar(&o.last, "last", 0, "show the last `N` events; with -f 10, unless --from is given")
-	f.BoolVarP(&o.follow, "follow", "f", false, "go on as events are recorded, until the session ends")
-	f.BoolVar(&o.pairs, "pairs", false, "name the answer at each request, and the request of each answer")
+	f.IntVarP(&o.limit, "limit", "n", 0, "`N` events only; 0 is all")
+	f.IntVar(&o.last, "last", 0, "the last `N` events; with -f 10, unless --from is given")
+	f.BoolVarP(&o.follow, "follow", "f", false, "print what is recorded now, until the session ends")
+	f.BoolVar(&o.pairs, "pairs", false, "name the answer of each request, and the reverse")
 	f.BoolVar(&o.http, "http", false, "show the events of HTTP too")
 	addBodyFlag(cmd, &o.body)
 	return cmd
@@ -70,7 +60,7 @@ With -f and no SESSION it waits, if need be, for a session that is live.
 
 // addBodyFlag adds --body, which needs no value.
 func addBodyFlag(cmd *cobra.Command, body *string) {
-	addChoice(cmd, body, "body", "print what a message says below its line: its first lines, or all with --body=full", "none", "short", "full")
+	addChoice(cmd, body, "body", "print the messages, too: their first lines, or full", "none", "short", "full")
 	cmd.Flags().Lookup("body").NoOptDefVal = "short"
 }
 

@@ -35,24 +35,6 @@ func newState() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "state [SESSION] [EVENT]",
 		Short: "Show the state at an event: open calls, tasks, queues",
-		Long: `state reads a session up to a point and shows its state there: the revision, both sides and
-what they can do, calls without an answer, subscriptions, tasks, messages that nobody is known
-to have taken, open HTTP exchanges, what had ended. Of a live session it shows the present.
-
-A POINT is the number of an event (5), a time since the start (12.3s: the last event until
-then), or a share of the session's time (50%). With --diff, - is what was and + what is.
-
---first prints the first event after which a CONDITION holds, and exits with 1 if it never
-does. It compares (== != < <= > >=) these words with numbers, durations (1.5s) or texts in
-quotes; a word alone holds unless it is 0 or empty; and, or, not and parentheses combine them.
-A FILTER, which may be left out but for progress and capability, is that of --filter.
-
-` + helpTable(20, state.Names(), func(name state.Name) (string, string) {
-			if name.Of == "" {
-				return name.Word, name.Says
-			}
-			return name.Word + "(" + name.Of + ")", name.Says
-		}) + "\n" + sessionHelp,
 		Example: `  mcprec state SESSION 12
   mcprec state --at 10% --diff 90%
   mcprec state --first 'waited(tool:search) > 2s and not ended(s2c)'
@@ -66,9 +48,9 @@ A FILTER, which may be left out but for progress and capability, is that of --fi
 	o.filterFlag.addFlags(cmd)
 	f := cmd.Flags()
 	addFormat(cmd, &o.format, "", "text", "json")
-	f.StringVar(&o.at, "at", "100%", "the `POINT`: an event, a time, or a share of the time")
-	f.StringVar(&o.diff, "diff", "", "say what changed from --at to this `POINT`")
-	f.StringVar(&o.first, "first", "", "print the first event after which the `CONDITION` holds")
+	f.StringVar(&o.at, "at", "100%", "the `POINT`")
+	f.StringVar(&o.diff, "diff", "", "print what changed from --at to this `POINT`")
+	f.StringVar(&o.first, "first", "", "print the event after which `CONDITION` holds")
 	return cmd
 }
 

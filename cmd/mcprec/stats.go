@@ -20,18 +20,32 @@ import (
 
 // span is the flags --since and --label of a command about many sessions.
 type span struct {
-	since  *time.Duration
+	since  *time.Time
 	labels labels
 }
 
 func (s *span) addFlags(cmd *cobra.Command) {
-	addParsed(cmd, &s.since, "since", "only sessions that started within this `TIME`: 12h, 7d", phrase.ParseAge)
-	cmd.Flags().VarP(&s.labels, "label", "l", "only sessions with this `LABEL`")
+	addParsed(cmd, &s.since, "since", "only sessions started since `THEN`: 12h, 7d, yesterday, 2026-11-28", func(text string) (time.Time, error) {
+		return phrase.ParseSince(text, time.Now())
+	})
+	completeWords(cmd, "since", "today", "yesterday", "1h", "1d", "7d")
+	s.labels.addFlag(cmd, oneLabel)
+}
+
+// allSessions is the help of --all, which means the same in check and in why.
+const allSessions = "every session of the store, live ones too"
+
+// none returns the error of a command that finds no session in the span.
+func (s *span) none(db *session.Store) error {
+	if s.since != nil {
+		return cli.Usagef("no session in %s fits --since %s", db.Info().Location, s.since.Format(time.DateTime))
+	}
+	return cli.Usagef("%w", db.NotFound(s.labels.String()))
 }
 
 // has reports whether a session is in the span.
 func (s *span) has(x store.Session) bool {
-	return s.labels.of(x.Header) && (s.since == nil || time.Since(x.Start) <= *s.since)
+	return s.labels.of(x.Header) && (s.since == nil || !x.Start.Before(*s.since))
 }
 
 type statsOptions struct {
@@ -45,15 +59,8 @@ type statsOptions struct {
 func newStats() *cobra.Command {
 	var o statsOptions
 	cmd := &cobra.Command{
-		Use:   "stats",
-		Short: "Count the calls of every tool, or the sessions of every server",
-		Long: `stats reads every session of the store and prints a row for each tool: calls, errors (isError,
-a JSON-RPC error, an HTTP status), calls that hung, the middle (P50) and the 95th percentile of
-how long the answers took. --by server has a row for each server and version: sessions, those
-that are live, errors, hung calls, clients. mcprec why says what hung; a server that never said
-its name has none. The narrower the terminal, the fewer columns; a pipe gets all.
-
-mcprec help formats has the fields of --json, mcprec store size what the store takes.`,
+		Use:               "stats",
+		Short:             "Count the calls of every tool, or the sessions of every server",
 		Example:           "  mcprec stats --since 7d --sort p95\n  mcprec stats --label nightly\n  mcprec stats --by server --sort hung",
 		Args:              atMost(0),
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -97,7 +104,7 @@ func runStats(cmd *cobra.Command, options statsOptions) (err error) {
 		}
 	}
 	defer cli.LimitMemory()()
-	db, err := openStore(cmd, options.home)
+	db, err := openExisting(cmd, options.home)
 	if err != nil {
 		return err
 	}

@@ -281,7 +281,7 @@ func newCompact() *cobra.Command {
 
 func runCompact(cmd *cobra.Command, home home) (err error) {
 	defer cli.LimitMemory()()
-	db, err := openStore(cmd, home.unmasked())
+	db, err := openExisting(cmd, home.unmasked())
 	if err != nil {
 		return err
 	}

@@ -68,11 +68,11 @@ func newView() *cobra.Command {
 	f.StringVarP(&o.capacity, "buffer", "c", "", "its buffer: `N`, c2s=N,s2c=N, or unbounded")
 	f.StringVar(&o.token, "token", "", "the replay is the order of this `TOKEN`; one of explore\n-- COMMAND: play it to COMMAND, and show that")
 	f.Var(&o.at, "at", "open the page at this `EVENT`")
-	f.StringVar(&o.listen, "listen", "127.0.0.1:0", "listen at this `ADDRESS` of this machine; port 0 takes a free one")
+	f.StringVar(&o.listen, "listen", "127.0.0.1:0", "listen at this `ADDRESS` of this machine")
 	f.BoolVar(&o.open, "open", false, "open the page in the browser")
 	f.BoolVar(&o.dir, "dir", false, "a list of the sessions of the store")
 	addOutFlags(cmd, &o.out, "", "write the page to one `FILE`, and serve nothing")
-	f.Lookup("force").Usage += ", and write\nalso a session that is large"
+	f.Lookup("force").Usage += ", or write a large session"
 	completeWords(cmd, "buffer", "0", "1", "c2s=", "unbounded")
 	return cmd
 }
@@ -94,7 +94,7 @@ func runView(cmd *cobra.Command, o viewOptions, args []string) (err error) {
 	}
 	shown := view.Options{Token: o.token}
 	if o.dir {
-		db, err := openStore(cmd, o.home)
+		db, err := openExisting(cmd, o.home)
 		if err != nil {
 			return err
 		}
@@ -128,9 +128,12 @@ func runView(cmd *cobra.Command, o viewOptions, args []string) (err error) {
 		fmt.Fprintln(cmd.ErrOrStderr(), "mcprec: the page is at the address above; ^C ends it")
 	}
 	if o.open {
-		end, fault := view.Browse(ctx, at)
+		noBrowser := func(fault error) {
+			fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: no browser opened (%v); open the address above\n", fault)
+		}
+		end, fault := view.Browse(ctx, at, noBrowser)
 		if fault != nil {
-			fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: open a browser: %v; open the address above\n", fault)
+			noBrowser(fault)
 		} else {
 			defer func() { err = errors.Join(err, end()) }()
 		}

@@ -21,7 +21,7 @@ import (
 
 type whyOptions struct {
 	home
-	labels labels
+	span
 	format string
 	all    bool
 	watch  bool
@@ -34,8 +34,9 @@ func newWhy() *cobra.Command {
 		Use:   "why [SESSION]",
 		Short: "Say who is stuck, since when, and on what, also while it hangs",
 		Example: `  mcprec why
-  mcprec why --all --after 30s
-  mcprec why --watch --label nightly`,
+  mcprec why server=fs
+  mcprec why --watch --label nightly
+  mcprec why --all --since yesterday`,
 		Args:              atMost(1),
 		ValidArgsFunction: completeSessions,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runWhy(cmd, o, firstOf(args)) },
@@ -44,8 +45,8 @@ func newWhy() *cobra.Command {
 	o.home.heedMaskFlags(cmd)
 	f := cmd.Flags()
 	addFormat(cmd, &o.format, "", "text", "json")
-	f.BoolVar(&o.all, "all", false, "tell of every live session, stuck or not")
-	f.VarP(&o.labels, "label", "l", "only sessions with this `LABEL`")
+	o.span.addFlags(cmd)
+	f.BoolVar(&o.all, "all", false, allSessions)
 	f.BoolVar(&o.watch, "watch", false, "go on, and print again when the answer changes")
 	f.DurationVar(&o.after, "after", 0, "stuck after so `LONG` (5s; up to 10s if answers are slow)")
 	return cmd
@@ -60,6 +61,12 @@ func runWhy(cmd *cobra.Command, o whyOptions, arg string) error {
 	}
 	if o.after < 0 {
 		return cli.Usagef("--after %v: want 0 or more", o.after)
+	}
+	switch {
+	case o.all && arg != "":
+		return cli.Usagef("--all is about the sessions of the store; leave out %s", phrase.ShellWord(arg))
+	case o.all && o.watch:
+		return cli.Usagef("why --watch follows the live sessions; leave out --all")
 	}
 	told := ""
 	for isWaiting := false; ; {
@@ -109,20 +116,23 @@ func (o whyOptions) ask(cmd *cobra.Command, arg string) (answers []report.Hangs,
 	if arg != "" {
 		return o.askNamed(cmd, arg)
 	}
-	db, err := openStore(cmd, o.home)
+	db, err := openExisting(cmd, o.home)
 	if err != nil {
 		return nil, err
 	}
 	defer closeInto(&err, db)
 	defer debug.SetGCPercent(debug.SetGCPercent(400)) // what is read is garbage at once
-	var newest []store.Session                        // in which something was said, or else the newest
-	var over []store.Session                          // the sessions that ended within the last hour
+	if o.all {
+		return o.askAll(cmd, db)
+	}
+	var newest []store.Session // in which something was said, or else the newest
+	var over []store.Session   // the sessions that ended within the last hour
 	for found, ferr := range db.Sessions(cmd.Context(), store.Query{Newest: true}) {
 		if ferr != nil {
 			err = errors.Join(err, ferr)
 			continue
 		}
-		if !o.labels.of(found.Header) {
+		if !o.span.has(found) {
 			continue
 		}
 		if len(newest) == 1 && newest[0].Frames == 0 && found.Frames > 0 { // one in which nothing was said is nobody's question
@@ -139,7 +149,7 @@ func (o whyOptions) ask(cmd *cobra.Command, arg string) (answers []report.Hangs,
 		if !session.IsGone(aerr) {
 			err = errors.Join(err, aerr)
 		}
-		if aerr == nil && (o.all || a.Stuck()) {
+		if aerr == nil && a.Stuck() {
 			answers = append(answers, a)
 		}
 	}
@@ -147,13 +157,30 @@ func (o whyOptions) ask(cmd *cobra.Command, arg string) (answers []report.Hangs,
 		return answers, err
 	}
 	if len(newest) == 0 {
-		return nil, cli.Usagef("%w", &session.NotFoundError{Location: db.Info().Location, Name: o.labels.String()})
+		return nil, o.span.none(db)
 	}
 	a, err := o.lastAsked(cmd, db, newest)
 	if err == nil && !a.Stuck() && !o.watch {
 		o.tellOver(cmd, db, over)
 	}
 	return []report.Hangs{a}, err
+}
+
+// askAll returns the answers about every session in the span, newest first.
+func (o whyOptions) askAll(cmd *cobra.Command, db *session.Store) (answers []report.Hangs, err error) {
+	sessions, err := o.span.sessions(cmd, db)
+	for _, s := range sessions {
+		a, fault := report.HangsIn(cmd.Context(), db.Session(s), o.after)
+		if fault == nil {
+			answers = append(answers, a)
+		} else if !session.IsGone(fault) {
+			err = errors.Join(err, fault)
+		}
+	}
+	if len(answers) == 0 && err == nil {
+		err = o.span.none(db)
+	}
+	return answers, err
 }
 
 // lastAsked returns the answer about the first session that is live, or in which something hung or was asked;
@@ -266,21 +293,33 @@ func stuckIn(ctx context.Context, s *session.Session) (said []string) {
 	return said
 }
 
-// print prints the answers.
+// print prints the answers; with --all as text those of sessions that are live or in which something hung, and how
+// many the others are.
 func (o whyOptions) print(cmd *cobra.Command, answers []report.Hangs) error {
 	w, err := screenOf(cmd)
 	if err != nil {
 		return err
 	}
-	for i, a := range answers {
+	shown := 0
+	for _, a := range answers {
 		if o.format == output.JSON {
 			err = errors.Join(err, output.NewEncoder(w).Encode(a))
 			continue
 		}
-		if i > 0 {
+		if o.all && !a.Stuck() && a.State != store.Live {
+			continue
+		}
+		if shown > 0 {
 			fmt.Fprintln(w)
 		}
+		shown++
 		err = errors.Join(err, a.Text(w))
+	}
+	if rest := len(answers) - shown; o.all && o.format != output.JSON && rest > 0 {
+		if shown > 0 {
+			fmt.Fprintln(w)
+		}
+		fmt.Fprintf(w, "%s ended, and nothing hung in %s.\n", phrase.Plural(rest, "session"), phrase.Agree(rest, "it", "them"))
 	}
 	return errors.Join(err, w.Flush())
 }

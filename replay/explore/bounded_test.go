@@ -63,7 +63,7 @@ func TestRetryTimers(t *testing.T) {
 		switch {
 		case name == "coarse" && r.Verdict == Hang: // the machine was quick
 		case r.Verdict != Undecided || r.Leaked || r.Schedules != 1 ||
-			!strings.Contains(r.Explanation, "timers of the peers fire again and again") || !strings.Contains(r.Explanation, "of virtual time"):
+			!strings.Contains(r.Explanation, "timers of the sides fire again and again") || !strings.Contains(r.Explanation, "of virtual time"):
 			t.Errorf("%s: %s", name, r.Text())
 		}
 	}

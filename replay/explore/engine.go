@@ -248,7 +248,7 @@ func (b *bubble) passUntil(until time.Time, comes <-chan struct{}) (came bool) {
 
 func (b *bubble) verdict(passed string) (word, doubt string) {
 	if b.weary.Load() {
-		return Undecided, fmt.Sprintf("timers of the peers fire again and again, and use the gate for nothing: "+
+		return Undecided, fmt.Sprintf("timers of the sides fire again and again, and use the gate for nothing: "+
 			"after %s a timer might still change what is here. With a Horizon below that the run is judged, "+
 			"and a longer Patience gives it more time", passed)
 	}

@@ -242,7 +242,7 @@ func (r Report) Text() string {
 	} else if r.Coverage.Classes > 0 && (r.Verdict == Pass || r.Verdict == Undecided) {
 		r.coverageText(&b)
 		if c := r.Coverage; c.Timed > 0 {
-			fmt.Fprintf(&b, "timers: time passed while messages waited in %s; in %d of them a timer then made a peer use the transport\n",
+			fmt.Fprintf(&b, "timers: time passed while messages waited in %s; in %d of them a timer then made a side use the transport\n",
 				phrase.Plural(c.Timed, "order"), c.Fired)
 		}
 	}
@@ -403,7 +403,7 @@ var endTexts = map[string]string{
 	EndTime:    " (then its time was up)",
 	EndStopped: " (then it was interrupted)",
 	EndVisited: " (these are all orders: none fails)",
-	EndLost:    " (nothing is proved: the peers did not do the same on the same steps)",
+	EndLost:    " (nothing is proved: the sides did not do the same on the same steps)",
 }
 
 // count says how many schedules were run, and of how many classes. In words for a user an

@@ -167,7 +167,7 @@ func (p *passage) outcome(timer int) string {
 	case p.fired:
 		return fmt.Sprintf("%v, until timer %d fires", p.passed, timer)
 	}
-	return fmt.Sprintf("%v, and no peer uses the transport", p.passed)
+	return fmt.Sprintf("%v, and no side uses the transport", p.passed)
 }
 
 // String says for the report what happened.
@@ -186,9 +186,9 @@ func (p *passage) String() string {
 	case len(p.brought) > 0:
 		text += "\n  then " + list(p.brought, "; ")
 	case p.fired:
-		text += ", then a peer used the transport"
+		text += ", then a side used the transport"
 	default:
-		text += ", and no peer used the transport"
+		text += ", and no side used the transport"
 	}
 	for i, at := range p.woken {
 		if i == shown {

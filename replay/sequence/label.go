@@ -68,9 +68,9 @@ func EventLabel(entry timeline.Entry) string {
 func frameWords(entry timeline.Entry) string {
 	switch {
 	case entry.Open:
-		return "frame, whose rest has not come:"
+		return "a message whose rest has not come:"
 	case entry.Cut > 0:
-		return fmt.Sprintf("frame, cut: %d B more passed:", entry.Cut)
+		return fmt.Sprintf("a message, cut: %d B more passed:", entry.Cut)
 	case entry.Noise:
 		return "not JSON:"
 	}

@@ -75,13 +75,13 @@ func (e Entry) Summary() string {
 	case e.Kind != store.Frame:
 		parts = append(parts, kindWords(e))
 	case e.Open && len(e.Messages) == 0:
-		parts = append(parts, "frame, whose rest has not come:")
+		parts = append(parts, "a message whose rest has not come:")
 	case e.Unended:
 		parts = append(parts, "body that broke off:")
 	case e.Noise:
 		parts = append(parts, "not JSON")
 	case e.Cut > 0 && len(e.Messages) == 0:
-		parts = append(parts, "frame")
+		parts = append(parts, "a message")
 	case len(e.Messages) == 0:
 		parts = append(parts, "empty batch")
 	case len(e.Messages) > 1:

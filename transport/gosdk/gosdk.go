@@ -52,7 +52,7 @@ func (c connection) Read(ctx context.Context) (jsonrpc.Message, error) {
 		case errors.Is(err, io.EOF), errors.Is(err, transport.ErrClosed):
 			return nil, io.EOF
 		case err != nil:
-			return nil, fmt.Errorf("read frame: %w", err)
+			return nil, fmt.Errorf("read message: %w", err)
 		}
 		if b := transport.TrimBlanks(f.Bytes); len(b) > 0 {
 			return decode(b)
@@ -63,16 +63,16 @@ func (c connection) Read(ctx context.Context) (jsonrpc.Message, error) {
 // decode reads one message; data is not blank.
 func decode(data []byte) (jsonrpc.Message, error) {
 	if data[0] == '[' {
-		return nil, fmt.Errorf("decode frame %s: %w", start(data), ErrBatch)
+		return nil, fmt.Errorf("decode message %s: %w", start(data), ErrBatch)
 	}
 	// The SDK's decoder stops at the end of the first value; what comes behind it
 	// would be lost without a word.
 	if !json.Valid(data) {
-		return nil, fmt.Errorf("decode frame %s: %w", start(data), transport.ErrNotJSON)
+		return nil, fmt.Errorf("decode message %s: %w", start(data), transport.ErrNotJSON)
 	}
 	m, err := jsonrpc.DecodeMessage(data)
 	if err != nil {
-		return nil, fmt.Errorf("decode frame %s: %w", start(data), err)
+		return nil, fmt.Errorf("decode message %s: %w", start(data), err)
 	}
 	return m, nil
 }
@@ -96,9 +96,9 @@ func (c connection) Write(ctx context.Context, m jsonrpc.Message) error {
 	err = c.conn.Write(ctx, transport.Frame{Bytes: b})
 	switch {
 	case errors.Is(err, transport.ErrClosed):
-		return fmt.Errorf("write frame: %w", mcp.ErrConnectionClosed)
+		return fmt.Errorf("write message: %w", mcp.ErrConnectionClosed)
 	case err != nil:
-		return fmt.Errorf("write frame: %w", err)
+		return fmt.Errorf("write message: %w", err)
 	}
 	return nil
 }

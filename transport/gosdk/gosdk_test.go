@@ -149,7 +149,7 @@ func TestRead(t *testing.T) {
 		{"a message", []string{ping}, ""},
 		{"with carriage return", []string{ping + "\r"}, ""},
 		{"after blank frames", []string{"", " \t\r", ping}, ""},
-		{"a log line", []string{"listening on stdio"}, `decode frame "listening on stdio": not JSON`},
+		{"a log line", []string{"listening on stdio"}, `decode message "listening on stdio": not JSON`},
 		{"a long line", []string{strings.Repeat("x", 100)}, `"` + strings.Repeat("x", 60) + `"…: `},
 		{"two messages", []string{ping + ping}, transport.ErrNotJSON.Error()},
 		{"another version", []string{`{"jsonrpc":"1.0","id":1,"method":"ping"}`}, "version"},

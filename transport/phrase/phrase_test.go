@@ -58,3 +58,27 @@ func TestBrief(t *testing.T) {
 		}
 	}
 }
+
+func TestParseSince(t *testing.T) {
+	now := time.Date(2026, 3, 1, 12, 30, 0, 0, time.FixedZone("", 3600))
+	for in, want := range map[string]string{
+		"12h":                  "2026-03-01T00:30:00+01:00",
+		"1w":                   "2026-02-22T12:30:00+01:00",
+		"today":                "2026-03-01T00:00:00+01:00",
+		"Yesterday":            "2026-02-28T00:00:00+01:00",
+		"2026-02-27":           "2026-02-27T00:00:00+01:00",
+		"2026-02-27 15:04":     "2026-02-27T15:04:00+01:00",
+		"2026-02-27T15:04:05Z": "2026-02-27T15:04:05Z",
+		"soon":                 `"soon": want a duration such as 12h, 7d or 2w, today, yesterday, or a day such as 2026-03-01`,
+		"2026-02-30":           `"2026-02-30": want a duration such as 12h, 7d or 2w, today, yesterday, or a day such as 2026-03-01`,
+	} {
+		got, err := ParseSince(in, now)
+		said := got.Format(time.RFC3339)
+		if err != nil {
+			said = err.Error()
+		}
+		if said != want {
+			t.Errorf("%s: got %s, want %s", in, said, want)
+		}
+	}
+}

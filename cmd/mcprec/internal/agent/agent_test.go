@@ -352,7 +352,7 @@ func TestBadArguments(t *testing.T) {
 		{"list_sessions", map[string]any{"limit": 1e30}, "want a whole number from 1 to 100"},
 		{"list_sessions", map[string]any{"limit": "ten"}, `limit is "ten"; want a whole number`},
 		{"list_sessions", map[string]any{"state": "asleep"}, "want one of live, stuck, closed, cut short"},
-		{"list_sessions", map[string]any{"since": "yesterday"}, "want a duration such as 12h, 7d or 2w"},
+		{"list_sessions", map[string]any{"since": "soon"}, "want a duration such as 12h, 7d or 2w, today, yesterday, or a day such as "},
 		{"list_sessions", map[string]any{"before": "x"}, "no whole id"},
 		{"get_session", map[string]any{"filter": "colour:red"}, "no field"},
 		{"get_session", map[string]any{"bytes": 1 << 40}, "bytes is 1099511627776; want a whole number from 0 to 2048"},

@@ -35,7 +35,7 @@ func whyStuck(ctx context.Context, r *recordings, args arguments) (a answer, err
 	}
 	a.data, a.text = map[string]any{"sessions": answers}, text.String()
 	if rest > 0 {
-		a.add("%d more %s stuck; list_sessions with state stuck lists them, why_stuck with session tells of one", rest, phrase.Agree(rest, "session is", "sessions are"))
+		a.add("%d more %s stuck; list_sessions with state stuck lists them, why_stuck with session says more of one", rest, phrase.Agree(rest, "session is", "sessions are"))
 	}
 	return a, nil
 }

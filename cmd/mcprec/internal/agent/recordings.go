@@ -144,7 +144,7 @@ func (r *recordings) find(ctx context.Context, id string) (*session.Session, err
 	case err != nil:
 		return nil, err
 	case id == "" && len(own) > 0:
-		return nil, errors.New("there is no session to tell of; " + leftOut(own))
+		return nil, errors.New("there is no session; " + leftOut(own))
 	case id == "":
 		return nil, errors.New("no session is recorded yet; one is made with mcprec record -- COMMAND in front of a server's command")
 	}
@@ -156,7 +156,7 @@ func (r *recordings) find(ctx context.Context, id string) (*session.Session, err
 
 // span selects sessions of a list.
 type span struct {
-	since  time.Duration // 0: any
+	since  time.Time // the zero time: any
 	label  string
 	server string // in the label, the command, the URL, or the name that the server gave itself
 	before store.SessionID
@@ -165,7 +165,7 @@ type span struct {
 // parseSpan reads the arguments since, label, server and before.
 func parseSpan(args arguments) (s span, err error) {
 	if text := args.text("since"); text != "" {
-		s.since, err = phrase.ParseAge(text)
+		s.since, err = phrase.ParseSince(text, time.Now())
 		if err != nil {
 			return s, fmt.Errorf("the argument since is %w", err)
 		}
@@ -185,7 +185,7 @@ func (r *recordings) pick(ctx context.Context, list []store.Session, s span) ([]
 		list = list[at+1:]
 	}
 	return slices.DeleteFunc(list, func(found store.Session) bool {
-		return s.since > 0 && time.Since(found.Start) > s.since ||
+		return found.Start.Before(s.since) ||
 			s.label != "" && !session.HasLabel(found.Header, s.label) ||
 			s.server != "" && !r.isOf(ctx, found, s.server)
 	}), nil

@@ -96,7 +96,7 @@ const (
 var (
 	sessionParameter = parameter{name: "session", kind: aText, says: "the id of a session, or its beginning, as list_sessions shows it; without it the newest session"}
 	filterParameter  = parameter{name: "filter", kind: aText, says: "an expression of mcprec's filter language, such as tool:search status:pending|error, method:tools/call, took:>1s, dir:s2c, -kind:stderr, or a text in quotes"}
-	sinceParameter   = parameter{name: "since", kind: aText, says: "only sessions that started within this time: 30m, 12h, 7d or 2w"}
+	sinceParameter   = parameter{name: "since", kind: aText, says: "only sessions that started since then: 30m, 12h, 7d or 2w ago, today, yesterday, or a day such as 2026-11-28"}
 	labelParameter   = parameter{name: "label", kind: aText, says: "only sessions with this label, or NAME=VALUE"}
 	serverParameter  = parameter{name: "server", kind: aText, says: "only sessions of this server: a part of its name, label, command or URL"}
 	beforeParameter  = parameter{name: "before", kind: aText, says: "go on behind this session: the id that the last answer named"}
@@ -108,7 +108,7 @@ var (
 // the tests.
 func tools() []tool {
 	return []tool{
-		{"why_stuck", "Why is it stuck?", "Say who is stuck in an MCP session, since when and on what: who waits for whom, what that side did last, what the recording proves and what it cannot tell. Start here if a call hangs. Without arguments it tells of each live session in which something has been open for more than 5 s, or else of the newest session.",
+		{"why_stuck", "Why is it stuck?", "Say who is stuck in an MCP session, since when and on what: who waits for whom, what that side did last, what the recording proves and what it cannot tell. Start here if a call hangs. Without arguments it reports each live session in which something has been open for more than 5 s, or else of the newest session.",
 			[]parameter{sessionParameter, serverParameter}, shortAnswer, whyStuck},
 		{"list_sessions", "List recorded sessions", "List the recorded sessions, newest first: id, start, state, server, client, calls, errors, hangs.",
 			[]parameter{labelParameter, serverParameter,

@@ -14,11 +14,11 @@ type State string
 
 // The states of a server.
 const (
-	Direct  State = "direct"  // the client starts the server itself
-	Wrapped State = "wrapped" // mcprec wrap has put a recorder in front
-	ByHand  State = "by hand" // a recorder stands in front that wrap did not write
-	Remote  State = "remote"  // it has a URL, and no command
-	Odd     State = "odd"     // it cannot be edited; Problem says why
+	Direct  State = "direct"      // the client starts the server itself
+	Wrapped State = "wrapped"     // mcprec wrap has put a recorder in front
+	ByHand  State = "by hand"     // a recorder stands in front that wrap did not write
+	Remote  State = "remote"      // it has a URL, and no command
+	Odd     State = "cannot edit" // it cannot be edited; Problem says why
 )
 
 // Server is a server in a client's configuration.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
+	"os"
 	"time"
 
 	"github.com/mcprec/mcprec/store"
@@ -16,7 +18,7 @@ const (
 	SyncNone   = boltstore.SyncNone   // only when the session has ended
 )
 
-// OpenStore opens the store. Faults on closing are written to errs.
+// OpenStore opens the store, and makes it if need be. Faults on closing are written to errs.
 func OpenStore(ctx context.Context, home Home, errs io.Writer) (*Store, error) {
 	db, err := OpenUnmasked(ctx, home)
 	if err != nil {
@@ -25,6 +27,22 @@ func OpenStore(ctx context.Context, home Home, errs io.Writer) (*Store, error) {
 	db.errs = errs
 	db.keepsFiles = false
 	return withMasker(db, home, db)
+}
+
+// OpenExisting is OpenStore for a command that adds no session. Where there is no store it makes none.
+func OpenExisting(ctx context.Context, home Home, errs io.Writer) (*Store, error) {
+	folder, err := home.folder()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(folder); !errors.Is(err, fs.ErrNotExist) {
+		return OpenStore(ctx, home, errs)
+	}
+	db, err := OpenReadOnly(ctx, home)
+	if err == nil {
+		db.errs = errs
+	}
+	return db, err
 }
 
 // OpenReadOnly opens the store for a reader that must not change it: no key is made, and

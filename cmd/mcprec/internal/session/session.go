@@ -97,7 +97,7 @@ func oneOf(s *Session, err error) ([]*Session, error) { return []*Session{s}, er
 
 // openStored opens the session of the store that find returns.
 func openStored(ctx context.Context, home Home, errs io.Writer, find func(*Store) (store.Session, error)) (*Session, error) {
-	db, err := OpenStore(ctx, home, errs)
+	db, err := OpenExisting(ctx, home, errs)
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +123,7 @@ func OpenDamaged(ctx context.Context, home Home, arg string, in io.Reader, errs 
 		s.salvage = true
 		return s, nil
 	}
-	db, err := OpenStore(ctx, home, errs)
+	db, err := OpenExisting(ctx, home, errs)
 	if err != nil {
 		return nil, err
 	}

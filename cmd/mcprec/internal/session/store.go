@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -121,7 +123,7 @@ func (db *Store) Find(ctx context.Context, name string) (none store.Session, _ e
 	case faults != nil:
 		return none, faults
 	}
-	return none, cli.Usagef("%w", &NotFoundError{db.Info().Location, name})
+	return none, cli.Usagef("%w", db.NotFound(name))
 }
 
 // newest returns the newest session, but not one that ended before anything was said, if another one is among
@@ -139,17 +141,32 @@ func (db *Store) newest(ctx context.Context) (none store.Session, _ error) {
 	case faults != nil:
 		return none, faults
 	}
-	return none, cli.Usagef("%w", &NotFoundError{db.Info().Location, ""})
+	return none, cli.Usagef("%w", db.NotFound(""))
 }
 
 // NotFoundError says that the store has no such session. One may still come.
 type NotFoundError struct {
 	Location string // of the store
 	Name     string // an id or a label; "": the store is empty
+	Missing  bool   // there is no store
+}
+
+// NotFound returns the error for an id or a label that no session has, or for "".
+func (db *Store) NotFound(name string) *NotFoundError {
+	return &NotFoundError{db.Info().Location, name, db.Missing()}
+}
+
+// Missing reports whether the folder of the store is not there. A recorder makes it.
+func (db *Store) Missing() bool {
+	_, err := os.Stat(db.Folder)
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 // Error says what to do as well.
 func (e *NotFoundError) Error() string {
+	if e.Missing {
+		return fmt.Sprintf("there is no store in %s yet; mcprec record -- COMMAND makes one", e.Location)
+	}
 	if e.Name == "" {
 		return fmt.Sprintf("no session in %s yet; make one with mcprec record -- COMMAND", e.Location)
 	}

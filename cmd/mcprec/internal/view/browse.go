@@ -17,8 +17,9 @@ const launcher = `<!doctype html><html lang="en"><head><meta charset="utf-8"><me
 
 // Browse opens an address in the browser of the desktop. The address has the key, and every user of a
 // machine can read the arguments of its processes: the browser is given a file that leads there, in a
-// folder that only this user enters. end removes the folder.
-func Browse(ctx context.Context, address string) (end func() error, err error) {
+// folder that only this user enters. end removes the folder. failed is called if no browser opens, as where
+// xdg-open finds none.
+func Browse(ctx context.Context, address string, failed func(error)) (end func() error, err error) {
 	folder, err := os.MkdirTemp(launcherPlace(), "mcprec-view-")
 	if err != nil {
 		return nil, err
@@ -29,19 +30,28 @@ func Browse(ctx context.Context, address string) (end func() error, err error) {
 	if err != nil {
 		return nil, errors.Join(err, end())
 	}
-	command := []string{"xdg-open"}
-	switch runtime.GOOS {
-	case "darwin":
-		command = []string{"open"}
-	case "windows":
-		command = []string{"rundll32", "url.dll,FileProtocolHandler"}
-	}
+	command := Opener()
 	opener := exec.CommandContext(ctx, command[0], append(command[1:], file)...)
 	if err := opener.Start(); err != nil {
 		return nil, errors.Join(err, end())
 	}
-	go func() { _ = opener.Wait() }() // it ends when the browser has the file, or with view
+	go func() { // it ends when the browser has the file, or with view
+		if err := opener.Wait(); err != nil && ctx.Err() == nil {
+			failed(fmt.Errorf("%s: %w", command[0], err))
+		}
+	}()
 	return end, nil
+}
+
+// Opener returns the command that opens a file in the browser of the desktop.
+func Opener() []string {
+	switch runtime.GOOS {
+	case "darwin":
+		return []string{"open"}
+	case "windows":
+		return []string{"rundll32", "url.dll,FileProtocolHandler"}
+	}
+	return []string{"xdg-open"}
 }
 
 // launcherPlace returns where the launcher's folder goes, as [os.MkdirTemp] takes it. A browser that is a
