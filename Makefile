@@ -134,8 +134,9 @@ clusters: ## push and pull against real servers, killed, frozen and cut off
 share: ## build bin/mcprec-share
 	cd $(SHARE) && $(BUILD) -o $(CURDIR)/bin/mcprec-share ./mcprec-share
 
-zoo: ## explore bugs of released SDKs, published ones and those of docs/bugs; downloads them once
+zoo: ## explore bugs of released SDKs, published ones and those of docs/bugs; downloads them once; types docs/explore.md
 	@$(GO) run ./examples/zoo/table
+	$(GO) test -count=1 -tags night -run '^TestExplorePage$$' -timeout 20m ./cmd/mcprec
 
 root: ## what only root may try: disks that are full, read-only, very small, or that do not answer; fails on skips
 	@mkdir -p bin; $(GO) test -json -count=1 -run '^(TestTinyDisks|TestReadOnlyDisk|TestFullInTheMiddle|TestStuckDisk|TestKilledWhileStuck)$$' \

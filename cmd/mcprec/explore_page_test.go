@@ -1,0 +1,66 @@
+//go:build night && linux
+
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestExplorePage types what docs/explore.md says into one new folder, from the top: it needs npm, and some minutes.
+// The page's own findings must come, each with its token.
+func TestExplorePage(t *testing.T) {
+	if _, err := exec.LookPath("npm"); err != nil {
+		t.Skip("npm is not here")
+	}
+	text, err := os.ReadFile("../../docs/explore.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, _, _ := strings.Cut(string(text), "The client of python-sdk 1.3.0") // which takes another pip
+	folder := filepath.Join(t.TempDir(), "a walk")
+	if err := os.Mkdir(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	var script strings.Builder
+	file := ""
+	for line := range strings.Lines(page) {
+		name, isFile := strings.CutPrefix(strings.TrimSpace(line), "```js ")
+		command, isCommand := strings.CutPrefix(line, "$ ")
+		typed, isTyped := strings.CutPrefix(line, "    ")
+		switch {
+		case isFile:
+			file = name
+			script.WriteString("cat > " + name + " <<'EOF'\n")
+		case file != "" && strings.HasPrefix(line, "```"):
+			file = ""
+			script.WriteString("EOF\n")
+		case file != "":
+			script.WriteString(line)
+		case isTyped && strings.HasPrefix(typed, "try {"): // the mend
+			script.WriteString("sed -i '/await setTimeout(5/d; s/^  unlock()$/  " + strings.TrimSpace(typed) + "/' server.mjs\n")
+		case isTyped:
+			script.WriteString(typed)
+		case isCommand:
+			script.WriteString(command)
+		}
+	}
+	cmd := exec.Command("sh", "-c", script.String())
+	cmd.Dir = folder
+	cmd.Env = append(os.Environ(), "MCPREC_HOME="+filepath.Join(folder, "home"))
+	out, _ := cmd.Output() // the last search exits with 1
+	said := string(out)
+	for _, want := range []string{
+		"(?s)HANG .*token: x1.cancel5\n", "2 orders of 5 messages with 4 requests in .*: nothing was found",
+		"(?s)RACE: .*create_entities.*token: x1.join", "(?s)RACE: .*edit_file.*token: x1.join",
+		"20 orders of 4 messages with 3 requests", "(?s)DIFFERENT OUTPUT.*token: x1.join6-8\n",
+	} {
+		if !regexp.MustCompile(want).MatchString(said) {
+			t.Errorf("no line as %s in what was typed:\n%s", want, said)
+		}
+	}
+}
