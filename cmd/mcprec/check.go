@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -49,7 +50,7 @@ type checkOptions struct {
 func newCheck() *cobra.Command {
 	var o checkOptions
 	cmd := &cobra.Command{
-		Use:   "check [SESSION]...",
+		Use:   "check [SESSION | FOLDER]...",
 		Short: "Find broken rules, calls that hang and stray output in a recording",
 		Example: `  mcprec check
   mcprec check --fail-on warning testdata/*.jsonl
@@ -117,6 +118,9 @@ func runCheck(cmd *cobra.Command, options checkOptions, args []string) (err erro
 	if options.schema {
 		options.schemas = &schema.Validator{} // shared by all sessions: it compiles a schema once
 	}
+	if args, err = foldersOpened(cmd, options.home, args); err != nil {
+		return err
+	}
 	told := newCheckReport(w, options)
 	var unread error // of sessions that cannot be read; the others are still checked
 	if options.all {
@@ -142,6 +146,30 @@ func runCheck(cmd *cobra.Command, options checkOptions, args []string) (err erro
 		return cli.ErrVerdict
 	}
 	return nil
+}
+
+// foldersOpened puts the fixtures of a folder in its place, unless it is a label as well.
+func foldersOpened(cmd *cobra.Command, home home, args []string) (opened []string, err error) {
+	for _, arg := range args {
+		info, err := os.Stat(arg)
+		if err != nil || !info.IsDir() {
+			opened = append(opened, arg)
+			continue
+		}
+		if named, err := isLabel(cmd, home, arg); err != nil || named {
+			opened = append(opened, arg) // whoever opens it reports an error
+			continue
+		}
+		files, err := session.FixturesBelow([]string{arg})
+		if err == nil && len(files) == 0 {
+			err = cli.Usagef("check %s: no fixture is in this folder: no file *.jsonl", phrase.ShellWord(arg))
+		}
+		if err != nil {
+			return nil, err
+		}
+		opened = append(opened, files...)
+	}
+	return opened, nil
 }
 
 // readBaseline reads the tools of the session of --baseline. It returns nil without one.

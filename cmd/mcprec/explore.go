@@ -126,7 +126,7 @@ func (o exploreOptions) check() (ends closed.Models, apply func(*explore.Plan), 
 	if o.token != "" {
 		token, err := explore.ParseToken(o.token)
 		if err != nil {
-			return ends, nil, cli.Usagef("--token: %v", err)
+			return ends, nil, wrongValue("token", o.token, err)
 		}
 		level = token.Level
 	}
@@ -138,7 +138,7 @@ func (o exploreOptions) check() (ends closed.Models, apply func(*explore.Plan), 
 		}
 		c, err := closed.ParseCapacity(w)
 		if err != nil {
-			return ends, nil, cli.Usagef("--buffer: %v", err)
+			return ends, nil, wrongValue("buffer", w, err)
 		}
 		capacities = append(capacities, explore.Capacity{C2S: int(c.C2S), S2C: int(c.S2C)})
 	}

@@ -95,7 +95,7 @@ func addParsed[T any](cmd *cobra.Command, value **T, flag, usage string, parse f
 	cmd.Flags().Func(flag, usage, func(text string) error {
 		v, err := parse(text)
 		if err != nil {
-			return cli.Usagef("--%s: %v", flag, err)
+			return wrongValue(flag, text, err)
 		}
 		*value = &v
 		return nil
@@ -140,6 +140,16 @@ func flagError(err error) error {
 		return err
 	}
 	return fmt.Errorf("--%s %s: want %s", flag.Name, invalid.GetValue(), want)
+}
+
+// wrongValue returns the error of a flag whose value a parser refuses. The error may begin with the value, which
+// is then said once.
+func wrongValue(flag, value string, err error) error {
+	_, reason, ok := strings.Cut(err.Error(), strconv.Quote(value)+": ")
+	if !ok {
+		reason = err.Error()
+	}
+	return cli.Usagef("--%s %s: %s", flag, phrase.ShellWord(value), reason)
 }
 
 func notNegative(flag string, n int) error {
@@ -248,9 +258,17 @@ func (o *filterFlag) addFlags(cmd *cobra.Command) {
 func (o filterFlag) parse() (*filter.Filter, error) {
 	f, err := filter.Parse(o.expr)
 	if err != nil {
-		return nil, cli.Usagef("--filter: %v", err)
+		return nil, wrongValue("filter", o.expr, err)
 	}
 	return f, nil
+}
+
+// didYouMean returns what follows the report that a filter selects nothing.
+func didYouMean(f *filter.Filter) string {
+	if hint := f.Hint(); hint != "" {
+		return "; did you mean " + hint + "?"
+	}
+	return ""
 }
 
 // filterWords lists the fields of a filter with what they select.
@@ -359,14 +377,14 @@ func (r *ruleFlags) rules() (rules match.Rules, err error) {
 	for _, text := range r.ignore {
 		p, err := match.ParsePointer(text)
 		if err != nil {
-			return rules, cli.Usagef("--ignore: %v", err)
+			return rules, wrongValue("ignore", text, err)
 		}
 		rules.Ignore = append(rules.Ignore, p)
 	}
 	if len(r.normalize) > 0 {
 		rules.Normalize, err = match.ParseNormalizers(strings.Join(r.normalize, ","))
 		if err != nil {
-			return rules, cli.Usagef("--normalize: %v", err)
+			return rules, wrongValue("normalize", strings.Join(r.normalize, ","), err)
 		}
 	}
 	return rules, nil
@@ -416,13 +434,13 @@ func (m modelFlags) parse() (ends closed.Models, err error) {
 	if m.client != "" {
 		ends.Client, err = closed.ParseEnd(transport.ClientToServer, m.client)
 		if err != nil {
-			return ends, cli.Usagef("--client: %v", err)
+			return ends, wrongValue("client", m.client, err)
 		}
 	}
 	if m.server != "" {
 		ends.Server, err = closed.ParseEnd(transport.ServerToClient, m.server)
 		if err != nil {
-			return ends, cli.Usagef("--server: %v", err)
+			return ends, wrongValue("server", m.server, err)
 		}
 	}
 	return ends, nil

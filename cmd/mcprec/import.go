@@ -50,7 +50,7 @@ func runImport(cmd *cobra.Command, options importOptions, files []string) (err e
 	var format foreign.Format // known by the content
 	if options.from != "" {
 		if format, err = foreign.Named(options.from); err != nil {
-			return cli.Usagef("import: --from: %v", err)
+			return wrongValue("from", options.from, err)
 		}
 	}
 	db, err := openStore(cmd, options.home)

@@ -150,7 +150,7 @@ func (o *listOptions) sayNone(w io.Writer, name string, fits *filter.Filter, db 
 	location := db.Info().Location
 	switch {
 	case fits.String() != "":
-		_, err = fmt.Fprintf(w, "mcprec: no such session in %s: none has an event that fits --filter %s\n", location, phrase.ShellWord(fits.String()))
+		_, err = fmt.Fprintf(w, "mcprec: no such session in %s: none has an event that fits --filter %s%s\n", location, phrase.ShellWord(fits.String()), didYouMean(fits))
 	case o.stuck && o.hung:
 		_, err = fmt.Fprintf(w, "mcprec: no session in %s is stuck, and none that has ended hung\n", location)
 	case o.stuck:

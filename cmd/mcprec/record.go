@@ -105,11 +105,11 @@ func runRecord(ctx context.Context, std cli.Streams, o recordOptions, command []
 	default:
 		options.Sync, err = time.ParseDuration(o.sync)
 		if err != nil || options.Sync <= 0 {
-			return cli.Usagef("--sync: %q: want a duration such as 50ms, always, or none", o.sync)
+			return cli.Usagef("--sync %s: want a duration such as 50ms, always, or none", phrase.ShellWord(o.sync))
 		}
 	}
 	if options.MaxFrame, err = parseSize(o.frame); err != nil {
-		return cli.Usagef("--max-message: %v", err)
+		return wrongValue("max-message", o.frame, err)
 	}
 	if options.Budget, err = o.budget(); err != nil {
 		return err

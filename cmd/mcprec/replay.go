@@ -68,7 +68,7 @@ func runReplay(cmd *cobra.Command, options replayOptions, arg string) (err error
 	}
 	capacity, err := closed.ParseCapacity(options.capacity)
 	if err != nil {
-		return cli.Usagef("--buffer: %v", err)
+		return wrongValue("buffer", options.capacity, err)
 	}
 	ends, err := options.models.parse()
 	if err != nil {
@@ -156,7 +156,7 @@ func runNeed(cmd *cobra.Command, options replayOptions, arg string) error {
 	if flags.Changed("buffer") {
 		c, err := closed.ParseCapacity(options.capacity)
 		if err != nil {
-			return cli.Usagef("--buffer: %v", err)
+			return wrongValue("buffer", options.capacity, err)
 		}
 		buffer = &c
 	}

@@ -35,7 +35,7 @@ func (o *faultFlags) addFlags(cmd *cobra.Command) {
 	addParsed(cmd, &o.seed, "seed", "`N`, to take the same calls as an earlier run", func(text string) (uint64, error) {
 		seed, err := strconv.ParseUint(text, 10, 64)
 		if err != nil {
-			return 0, fmt.Errorf("want a number of 0 or more, not %s", text)
+			return 0, fmt.Errorf("want a number of 0 or more")
 		}
 		return seed, nil
 	})

@@ -199,7 +199,7 @@ func (o showOptions) print(cmd *cobra.Command, s *session.Session, fits *filter.
 	case last < uint64(o.from):
 		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: %s ends at event %d\n", s.Name, max(last, s.Head))
 	case shown == 0 && leftOut == 0:
-		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: no event of %s fits --filter\n", s.Name)
+		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: no event of %s fits --filter %s%s\n", s.Name, phrase.ShellWord(fits.String()), didYouMean(fits))
 	}
 	if err == nil {
 		err = p.Close()

@@ -170,7 +170,7 @@ func runFirst(cmd *cobra.Command, options stateOptions, args []string) (err erro
 	}
 	holds, err := state.ParseCondition(options.first)
 	if err != nil {
-		return cli.Usagef("--first: %v; see mcprec state --help for the words", err)
+		return wrongValue("first", options.first, fmt.Errorf("%w; see mcprec state --help for the words", err))
 	}
 	s, event, err := openAtEvent(cmd, options.home, args)
 	if err != nil {

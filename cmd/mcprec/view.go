@@ -150,12 +150,12 @@ func (o viewOptions) hash() (string, error) {
 	}
 	if o.capacity != "" {
 		if _, err := closed.ParseCapacity(o.capacity); err != nil {
-			return "", cli.Usagef("--buffer: %v", err)
+			return "", wrongValue("buffer", o.capacity, err)
 		}
 	}
 	if o.token != "" {
 		if _, err := explore.ParseToken(o.token); err != nil {
-			return "", cli.Usagef("--token: %v", err)
+			return "", wrongValue("token", o.token, err)
 		}
 	}
 	values := url.Values{}

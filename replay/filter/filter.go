@@ -100,6 +100,17 @@ func (f *Filter) fits(subject *subject) bool {
 	return true
 }
 
+// Hint returns the term that was meant where a term is a text such as tool=login, or "".
+func (f *Filter) Hint() string {
+	for _, word := range strings.Fields(f.text) {
+		name, value, ok := strings.Cut(strings.TrimLeft(word, "-!"), "=")
+		if ok && value != "" && name != "" && slices.ContainsFunc(fields, func(x Field) bool { return x.Name == name }) {
+			return strings.Replace(word, "=", ":", 1)
+		}
+	}
+	return ""
+}
+
 // Parse reads an expression. The empty expression selects everything.
 func Parse(text string) (*Filter, error) {
 	p := &parser{text: text}

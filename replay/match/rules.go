@@ -265,7 +265,7 @@ type Pointer struct {
 // ParsePointer reads a JSON pointer.
 func ParsePointer(text string) (Pointer, error) {
 	if !strings.HasPrefix(text, "/") {
-		return Pointer{}, fmt.Errorf("JSON pointer %q: want one from the message's root, such as /params/arguments/when", text)
+		return Pointer{}, fmt.Errorf("JSON pointer %q: want a pointer from the message's root, such as /params/arguments/when", text)
 	}
 	steps := strings.Split(text[1:], "/")
 	for i, s := range steps {

@@ -68,7 +68,7 @@ func writeFile(name string, write func(io.Writer) error, settle func(tmp string)
 			return err
 		}
 		if err := errors.Join(write(f), f.Close()); err != nil {
-			return fmt.Errorf("write %s: %w", name, err)
+			return writeError(name, err)
 		}
 		return nil
 	}
@@ -84,16 +84,22 @@ func writeFileIn(folder, pattern, name string, write func(io.Writer) error, sett
 	defer os.Remove(f.Name())
 	_ = f.Chmod(0o600) // the umask may have removed bits
 	if err := errors.Join(write(f), f.Close()); err != nil {
-		return fmt.Errorf("write %s: %w", name, err)
+		return writeError(name, err)
 	}
 	return settle(f.Name())
 }
 
+// writeError returns the error of writing a file of the user's. Which system call of which file failed is left out:
+// it may be a temporary one.
 func writeError(name string, err error) error {
-	if err == nil {
+	var path *fs.PathError
+	switch {
+	case err == nil:
 		return nil
+	case errors.As(err, &path) && errors.Is(err, path.Err) && path.Op == "write":
+		err = path.Err
 	}
-	return fmt.Errorf("write %s: %v", name, err)
+	return fmt.Errorf("write %s: %w", name, err)
 }
 
 // special reports whether the name is not of a regular file, or leads

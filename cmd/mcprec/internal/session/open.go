@@ -8,6 +8,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/boltstore"
 )
@@ -35,7 +36,11 @@ func OpenExisting(ctx context.Context, home Home, errs io.Writer) (*Store, error
 	if err != nil {
 		return nil, err
 	}
-	if _, err := os.Stat(folder); !errors.Is(err, fs.ErrNotExist) {
+	info, err := os.Stat(folder)
+	if !errors.Is(err, fs.ErrNotExist) {
+		if err == nil && !info.IsDir() {
+			return nil, cli.Usagef("the store %s is a file; want a folder", folder)
+		}
 		return OpenStore(ctx, home, errs)
 	}
 	db, err := OpenReadOnly(ctx, home)
