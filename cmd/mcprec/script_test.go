@@ -55,7 +55,7 @@ func TestScript(t *testing.T) {
 				return err
 			}
 			// The links keep the clone's path out of what the scripts compare: it may have a blank.
-			for name, folder := range map[string]string{"FIXTURES": "fixtures", "HTTP": "replay/standin/testdata/http", "EXAMPLES": "examples", "ACTION": ".github/actions/mcprec"} {
+			for name, folder := range map[string]string{"FIXTURES": "fixtures", "HTTP": "replay/standin/testdata/http", "EXAMPLES": "examples", "ACTION": ".github"} {
 				link := filepath.Join(env.WorkDir, ".links", strings.ToLower(name))
 				if err := errors.Join(os.MkdirAll(filepath.Dir(link), 0o700), os.Symlink(filepath.Join(root, folder), link)); err != nil {
 					return err

@@ -1,8 +1,8 @@
 #!/bin/sh
 # The steps of the action, one by its name:
 #
-#   mcprec.sh install   downloads a release, verifies it, and unpacks it to $RUNNER_TEMP/mcprec
-#   mcprec.sh ci        runs mcprec ci, and exits as it does
+#   action.sh install   downloads a release, verifies it, and unpacks it to $RUNNER_TEMP/mcprec
+#   action.sh ci        runs mcprec ci, and exits as it does
 #
 # What is asked for is in the environment: INPUT_VERSION, INPUT_SHA256, INPUT_URL, INPUT_FIXTURES,
 # INPUT_SERVER, INPUT_TARGET, INPUT_FAIL_ON, INPUT_SARIF, INPUT_JUNIT, INPUT_ARGS.
