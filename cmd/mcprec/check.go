@@ -89,7 +89,6 @@ func runCheck(cmd *cobra.Command, options checkOptions, args []string) (err erro
 	if err != nil {
 		return err
 	}
-	w.Fit(output.Wrap)
 	defer func() { err = flush(w, err) }()
 	if options.rules {
 		return printRules(w, options.format)
@@ -252,9 +251,7 @@ func checkNamed(cmd *cobra.Command, options checkOptions, arg string, told *chec
 		return err
 	}
 	for _, s := range all {
-		if arg != "-" {
-			told.open = cmp.Or(string(s.ID), phrase.ShellWord(s.Name))
-		}
+		told.open = s.Argument()
 		err = errors.Join(err, checkSession(cmd, options, s, told))
 	}
 	for _, s := range all {

@@ -39,7 +39,6 @@ func (ci *ciRun) report() error {
 	if err != nil {
 		return err
 	}
-	w.Fit(output.Wrap)
 	return errors.Join(r.Write(w, ci.format), w.Flush())
 }
 

@@ -176,7 +176,8 @@ func flush(w interface{ Flush() error }, err error) error {
 // exactOut returns the output for exact bytes: a fixture or a stream.
 func exactOut(cmd *cobra.Command) io.Writer { return output.Underneath(cmd.OutOrStdout()) }
 
-// screenOf returns the screen of a command. It must be flushed.
+// screenOf returns the screen of a command, whose text is wrapped at the width of a terminal, but for tables, which
+// say so themselves. It must be flushed.
 func screenOf(cmd *cobra.Command) (*output.Screen, error) {
 	when, err := cmd.Flags().GetString("color")
 	if err == nil {
@@ -185,7 +186,11 @@ func screenOf(cmd *cobra.Command) (*output.Screen, error) {
 	if err != nil {
 		return nil, err
 	}
-	return output.NewScreen(cmd.OutOrStdout(), when), nil
+	screen := output.NewScreen(cmd.OutOrStdout(), when)
+	if format := cmd.Flags().Lookup("format"); format == nil || format.Value.String() == output.Text {
+		screen.Fit(output.Wrap)
+	}
+	return screen, nil
 }
 
 // printDocument writes a document on the screen. If it did not pass, the error is the exit code.

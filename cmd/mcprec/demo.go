@@ -123,7 +123,7 @@ func (d *demo) show(want int, text, line string) {
 		return
 	}
 	if text != "" {
-		fmt.Fprintf(d.out, "# %s\n", text)
+		fmt.Fprint(d.out, output.Fold("# "+text, output.NewScreen(d.out, "never").Width))
 	}
 	fmt.Fprintf(d.out, "$ mcprec %s\n", line)
 	c := exec.CommandContext(d.cmd.Context(), d.self, strings.Fields(line)...)

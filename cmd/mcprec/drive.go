@@ -152,12 +152,18 @@ func (o driveOptions) check(arg string) (rules match.Rules, pacer standin.Pacer,
 // print writes the document to standard output, or with --out to a file; standard output then
 // has the text.
 func (o driveOptions) print(cmd *cobra.Command, d output.Document) error {
-	out := cli.File{Name: cmp.Or(o.out, "-"), Force: true} // each run makes it anew
-	err := out.Write(cmd.OutOrStdout(), func(w io.Writer) error { return d.Write(w, o.format) })
-	if err != nil || out.Name == "-" {
+	screen, err := screenOf(cmd)
+	if err != nil {
 		return err
 	}
-	return d.Write(cmd.OutOrStdout(), output.Text)
+	if o.out == "" {
+		return flush(screen, d.Write(screen, o.format))
+	}
+	file := cli.File{Name: o.out, Force: true} // each run makes it anew
+	if err := file.Write(cmd.OutOrStdout(), func(w io.Writer) error { return d.Write(w, o.format) }); err != nil || file.Name == "-" {
+		return err
+	}
+	return flush(screen, d.Write(screen, output.Text))
 }
 
 // conclude makes the report the exit code, and with --update the run the recording.

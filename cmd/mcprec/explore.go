@@ -184,7 +184,7 @@ func runExplore(cmd *cobra.Command, o exploreOptions, arg string) (err error) {
 	}
 	var fold why.Fold
 	_ = timeline.Project(timeline.Steps(jsonl.Each(events)), &fold) // what cannot be read shows no hang
-	hung, err := report.RecordedHangIn(cmd.Context(), s, arg, &fold)
+	hung, err := report.RecordedHangIn(cmd.Context(), s, &fold)
 	if err != nil {
 		return err
 	}

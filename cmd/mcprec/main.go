@@ -51,7 +51,7 @@ func run(ctx context.Context, args []string, std cli.Streams) *cli.Status {
 	})()
 	root := newRoot(std)
 	out := output.NewWriter(std.Out)
-	errs := output.NewWriter(std.Err)
+	errs := output.NewMessages(std.Err)
 	root.SetArgs(args)
 	root.SetIn(std.In)
 	root.SetOut(out)

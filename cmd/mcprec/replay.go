@@ -61,7 +61,11 @@ func newReplay() *cobra.Command {
 
 func runReplay(cmd *cobra.Command, options replayOptions, arg string) (err error) {
 	if options.list {
-		return listModels(cmd.OutOrStdout())
+		screen, err := screenOf(cmd)
+		if err != nil {
+			return err
+		}
+		return flush(screen, listModels(screen))
 	}
 	if options.need {
 		return runNeed(cmd, options, arg)
@@ -87,7 +91,7 @@ func runReplay(cmd *cobra.Command, options replayOptions, arg string) (err error
 		return cli.Usagef("replay plays both sides itself, and a client speaks on its standard input; %s", insteadOfReplay)
 	}
 	if !options.expect {
-		told, err := report.Judge(cmd.Context(), s, arg, recording, fold, closed.Setup{Capacity: capacity, Client: ends.Client, Server: ends.Server})
+		told, err := report.Judge(cmd.Context(), s, recording, fold, closed.Setup{Capacity: capacity, Client: ends.Client, Server: ends.Server})
 		if err != nil {
 			return err
 		}

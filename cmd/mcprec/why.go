@@ -221,7 +221,7 @@ func (o whyOptions) tellOver(cmd *cobra.Command, db *session.Store, over []store
 		}
 	}
 	if len(hung) > 0 {
-		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: %s of the last hour hung, the latest: mcprec why %s\n", phrase.Plural(len(hung), "session"), hung[0])
+		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: %s of the last hour hung, the latest: mcprec why %s%s\n", phrase.Plural(len(hung), "session"), hung[0], db.Flag())
 	}
 }
 

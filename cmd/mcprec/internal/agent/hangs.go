@@ -129,7 +129,7 @@ func explainHang(ctx context.Context, r *recordings, args arguments) (a answer, 
 	if err != nil {
 		return a, err
 	}
-	told, err := report.Judge(ctx, s, string(s.ID), recording, fold, setup)
+	told, err := report.Judge(ctx, s, recording, fold, setup)
 	if err != nil {
 		return a, err
 	}

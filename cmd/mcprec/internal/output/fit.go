@@ -1,6 +1,7 @@
 package output
 
 import (
+	"regexp"
 	"strings"
 
 	"github.com/mcprec/mcprec/transport/phrase"
@@ -49,11 +50,22 @@ func ClipLine(line []Segment, columns int) []Segment {
 }
 
 // wrapLine breaks a line of plain segments at blanks into lines of at most so many columns, or
-// within a word that is longer. Later lines are indented by two columns more than the first.
+// within a word that is longer. Later lines stand under the second column of a table, if the line has one, or
+// are indented by two columns more than the first. A command that is there to be copied stays whole.
 func wrapLine(line []Segment, columns int) (lines [][]Segment) {
 	text := plainOf(line)
-	return wrapHanging(line, len(text)-len(strings.TrimLeft(text, " "))+2, columns)
+	if toCopy.MatchString(text) {
+		return [][]Segment{line}
+	}
+	indent := len(text) - len(strings.TrimLeft(text, " ")) + 2
+	if second := column.FindString(text); second != "" && !strings.HasPrefix(strings.TrimLeft(text, " 0123456789"), "|") {
+		indent = Columns(second) - 1
+	}
+	return wrapHanging(line, indent, columns)
 }
+
+// toCopy matches a line that is a command alone, or one behind a word such as «Next:».
+var toCopy = regexp.MustCompile(`^ *(?:[A-Z][a-z ]*: )?mcprec [a-z]`)
 
 // plainOf joins the texts of a line.
 func plainOf(line []Segment) (text string) {
@@ -63,12 +75,13 @@ func plainOf(line []Segment) (text string) {
 	return text
 }
 
-// wrapHanging is wrapLine with later lines that are indented by so many columns, if half of them are left.
+// wrapHanging is wrapLine with later lines that are indented by so many columns, if enough are left for some words.
 func wrapHanging(line []Segment, indent, columns int) (lines [][]Segment) {
 	rest := plainOf(line)
 	room := columns
-	if indent > columns/2 {
-		indent = 0
+	const some = 24
+	if columns-indent < min(some, columns/2) {
+		indent = min(4, columns/2)
 	}
 	for Columns(rest) > room {
 		end := len(rest)

@@ -63,7 +63,7 @@ func TestWrapLine(t *testing.T) {
 		{"  one two three", "  one two|    three"},
 		{"a [red words] here", "a [red]|  [words]|  here"},
 		{"abcdefghijklmnopqrstuvwxyz", "abcdefghij|  klmnopqr|  stuvwxyz"},
-		{"blanks    behind", "blanks   |  behind"},
+		{"blanks    behind", "blanks   |    behind"},
 		{"at the end ", "at the end"},
 		{"日本語 日本語", "日本語|  日本語"},
 	} {
@@ -102,6 +102,15 @@ func TestScreenFit(t *testing.T) {
 		s.Paint(Dim, "ur")
 		if err := s.Flush(); err != nil || out.String() != row.want {
 			t.Errorf("%v %v: %q, want %q, %v", row.isTerminal, row.how, out.String(), row.want, err)
+		}
+	}
+}
+
+// TestToCopy holds that a command which is there to be copied stays in one line.
+func TestToCopy(t *testing.T) {
+	for _, line := range []string{"mcprec show behind", "  mcprec show behind", "Next: mcprec show behind", "See it: mcprec view --at 7"} {
+		if lines := wrapLine(lineOf(line), 10); len(lines) != 1 {
+			t.Errorf("%q is broken into %d lines", line, len(lines))
 		}
 	}
 }

@@ -16,18 +16,32 @@ import (
 //
 // Line ends and tabs pass: use [Plain] for a peer's text inside a line.
 type Writer struct {
-	w    io.Writer
-	rest []byte // the beginning of a character that is not complete
+	w       io.Writer
+	rest    []byte // the beginning of a character that is not complete
+	columns int    // where the lines of messages are folded; 0: nowhere
 }
 
 // NewWriter returns a Writer that writes to w. It must be closed, unless all that it is
 // given ends with a whole character.
 func NewWriter(w io.Writer) *Writer { return &Writer{w: w} }
 
+// NewMessages returns a Writer for messages to a person. On a terminal their lines are folded at its width, each
+// write for itself.
+func NewMessages(w io.Writer) *Writer {
+	m := NewWriter(w)
+	if IsTerminal(w) {
+		m.columns = NewScreen(w, "never").Width
+	}
+	return m
+}
+
 // Write writes data, except an incomplete character at its end.
 func (w *Writer) Write(data []byte) (int, error) {
 	if len(w.rest) == 0 && isPlain(data) {
-		return w.w.Write(data)
+		if _, err := w.w.Write(w.folded(data)); err != nil {
+			return 0, err
+		}
+		return len(data), nil
 	}
 	text := append(w.rest, data...)
 	whole := len(text)
@@ -41,10 +55,31 @@ func (w *Writer) Write(data []byte) (int, error) {
 	}
 	out := appendPlain(nil, text[:whole])
 	w.rest = append([]byte(nil), text[whole:]...)
-	if _, err := w.w.Write(out); err != nil {
+	if _, err := w.w.Write(w.folded(out)); err != nil {
 		return 0, err
 	}
 	return len(data), nil
+}
+
+// folded returns plain text as it fits the width, if there is one.
+func (w *Writer) folded(text []byte) []byte {
+	if w.columns == 0 || len(text) <= w.columns {
+		return text
+	}
+	var out []byte
+	for line := range strings.Lines(string(text)) {
+		line, ended := strings.CutSuffix(line, "\n")
+		for i, part := range wrapLine([]Segment{{Unpainted, line}}, w.columns) {
+			if i > 0 {
+				out = append(out, '\n')
+			}
+			out = append(out, plainOf(part)...)
+		}
+		if ended {
+			out = append(out, '\n')
+		}
+	}
+	return out
 }
 
 // Close writes an incomplete character.

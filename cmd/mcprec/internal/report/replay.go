@@ -30,10 +30,9 @@ type RecordedFinding struct {
 	Text    string `json:"text"`
 }
 
-// RecordedHangIn returns what was stuck in a session, whose events the fold has. arg is its name on the
-// command line.
-func RecordedHangIn(ctx context.Context, s *session.Session, arg string, fold *why.Fold) (RecordedHang, error) {
-	h := RecordedHang{Hung: []RecordedFinding{}, session: cmp.Or(string(s.ID), phrase.ShellWord(arg))}
+// RecordedHangIn returns what was stuck in a session, whose events the fold has.
+func RecordedHangIn(ctx context.Context, s *session.Session, fold *why.Fold) (RecordedHang, error) {
+	h := RecordedHang{Hung: []RecordedFinding{}, session: s.Argument()}
 	live, err := LiveNow(ctx, s)
 	if err != nil {
 		return h, err
@@ -54,7 +53,7 @@ func (h RecordedHang) Line() string {
 	if len(h.Hung) == 0 {
 		return ""
 	}
-	text := output.Plain(fmt.Sprintf("HUNG: the recorded session hung: %s; mcprec why %s tells more", strings.TrimSuffix(h.Hung[0].Text, "."), h.session)) + "\n"
+	text := output.Plain(fmt.Sprintf("HUNG: the recorded session hung: %s; mcprec why %s says more", strings.TrimSuffix(h.Hung[0].Text, "."), cmp.Or(h.session, "-"))) + "\n"
 	if others := len(h.Hung) - 1; others > 0 {
 		text += fmt.Sprintf("  It has %s.\n", phrase.Plural(others, "other hang"))
 	}
@@ -81,9 +80,9 @@ func LoadReplay(ctx context.Context, s *session.Session) (*closed.Recording, *wh
 	return recording, fold, nil
 }
 
-// Judge plays a recording in a closed replay. arg is the name of the session on the command line.
-func Judge(ctx context.Context, s *session.Session, arg string, recording *closed.Recording, fold *why.Fold, setup closed.Setup) (Judged, error) {
-	hung, err := RecordedHangIn(ctx, s, arg, fold)
+// Judge plays a recording in a closed replay.
+func Judge(ctx context.Context, s *session.Session, recording *closed.Recording, fold *why.Fold, setup closed.Setup) (Judged, error) {
+	hung, err := RecordedHangIn(ctx, s, fold)
 	if err != nil {
 		return Judged{}, err
 	}
@@ -117,7 +116,7 @@ func (j Judged) Text() string {
 // SeeIt returns the line with the command that shows a run of the session under models; "" for a
 // session without a name to open it by.
 func (h RecordedHang) SeeIt(models closed.Models, flags ...string) string {
-	if h.session == "" || h.session == "-" {
+	if h.session == "" {
 		return ""
 	}
 	words := slices.Concat([]string{"mcprec", "view", h.session}, models.Flags(), flags)

@@ -75,7 +75,7 @@ func HangsOf(s *session.Session, header store.Header, told why.Report, isLive bo
 	if len(header.Command) > 0 {
 		command = phrase.ShellLine(header.Command...)
 	}
-	name := cmp.Or(string(s.ID), phrase.ShellWord(s.Name))
+	name := cmp.Or(s.Argument(), "-")
 	fill := strings.NewReplacer("SESSION", name, "COMMAND", command, "URL", phrase.ShellWord(cmp.Or(header.URL, url)))
 	for i := range a.Findings {
 		f := &a.Findings[i]

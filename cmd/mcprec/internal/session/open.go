@@ -82,7 +82,7 @@ func OpenRecorder(home Home, sync time.Duration) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Store{Store: db, Folder: db.Info().Location, keepsFiles: true}, nil
+	return &Store{Store: db, Folder: db.Info().Location, named: home.Place, keepsFiles: true}, nil
 }
 
 // withMasker sets the masker of a store, with the key of keyed, and closes the store if that fails.

@@ -18,6 +18,7 @@ import (
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/jsonl"
+	"github.com/mcprec/mcprec/transport/phrase"
 )
 
 // Session is an open log. The caller closes it.
@@ -35,6 +36,18 @@ type Session struct {
 	decoded  []store.Event    // of a fixture in a format that may have several sessions in a file
 	salvage  bool             // of a damaged store: yield every event with a good checksum
 	progress *output.Progress // nil: readings draw nothing
+}
+
+// Argument returns the words that name the session in a command to copy: its id, and its store if that is not the
+// usual one; or its file. Those of standard input, which nobody can read again, are "".
+func (s *Session) Argument() string {
+	switch {
+	case s.Store != nil:
+		return string(s.ID) + s.Store.Flag()
+	case s.Path != "":
+		return phrase.ShellWord(s.Name)
+	}
+	return ""
 }
 
 // Open finds what the argument names. Standard input is in, and what goes wrong when a store

@@ -16,6 +16,7 @@ import (
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/output"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/boltstore"
+	"github.com/mcprec/mcprec/transport/phrase"
 )
 
 // Store is an open store that Close tidies.
@@ -23,10 +24,19 @@ type Store struct {
 	*boltstore.Store
 	Masker     Masker           // masks output
 	Folder     string           // where the store's files are, and what commands keep beside them
+	named      string           // the --store that it was opened by, or ""
 	clock      func() time.Time // nil: the system's
 	errs       io.Writer        // for faults on closing
 	keepsFiles bool             // Close changes no file
 	summaries
+}
+
+// Flag returns what a command to copy needs to find the store again: " --store DIR", or "" for the usual one.
+func (db *Store) Flag() string {
+	if db.named == "" {
+		return ""
+	}
+	return " --store " + phrase.ShellWord(db.named)
 }
 
 // Close moves the spools of dead recorders into the databases, as far as that is quick, and
