@@ -188,7 +188,7 @@ func TestHalfABody(t *testing.T) {
 	if err := r.ping(2); err != nil {
 		t.Fatal(err)
 	}
-	open := fmt.Sprintf(`frame, whose rest has not come: %s (%d B)`, half, len(half))
+	open := fmt.Sprintf(`a message whose rest has not come: %s (%d B)`, half, len(half))
 	for _, command := range [][]string{{"show"}, {"show", "--last", "10"}} {
 		if got := mcprec(t, append(command, "--store", home)...); !strings.Contains(got, open) || !strings.Contains(got, "result of ping id 2") {
 			t.Errorf("%s says\n%s", command, got)

@@ -186,7 +186,7 @@ func TestPartsOfFrames(t *testing.T) {
 	list[1].Open = true
 	drawn := draw(t, 100, list)
 	text, _ := mermaid(t, sequence.MermaidLimit, list)
-	for i, want := range []string{"frame, cut: 4096 B more passed", "frame, whose rest has not come", "empty batch"} {
+	for i, want := range []string{"a message, cut: 4096 B more passed", "a message whose rest has not come", "empty batch"} {
 		if line := strings.Split(drawn, "\n")[i+1]; !strings.Contains(line, want) {
 			t.Errorf("%s, want %s", line, want)
 		}
