@@ -31,7 +31,7 @@ func newDoctor() *cobra.Command {
 		RunE:              func(cmd *cobra.Command, _ []string) error { return runDoctor(cmd, h) },
 	}
 	h.addFlags(cmd)
-	h.heedMaskFlags(cmd)
+	h.heedMaskRules(cmd)
 	return cmd
 }
 

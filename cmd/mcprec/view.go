@@ -18,6 +18,7 @@ import (
 	"github.com/mcprec/mcprec/replay/explore"
 	"github.com/mcprec/mcprec/replay/external"
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport/phrase"
 )
 
 type viewOptions struct {
@@ -258,10 +259,26 @@ func exportView(cmd *cobra.Command, o viewOptions, args []string) error {
 	if err != nil {
 		return err
 	}
-	for i, s := range opened {
-		printCount(cmd.ErrOrStderr(), s, file.Secrets[i])
+	wrote := "wrote " + o.out.Name
+	if o.out.Name == "-" {
+		wrote = "wrote the page"
 	}
+	for i, s := range opened {
+		wrote += fmt.Sprintf("; %s: %s", s.Name, o.secretsIn(file.Secrets[i]))
+	}
+	fmt.Fprintf(output.NewWriter(cmd.ErrOrStderr()), "mcprec: %s\n", output.Plain(wrote))
 	return nil
+}
+
+// secretsIn says what became of the secrets of a session in the file of --out.
+func (o viewOptions) secretsIn(n session.SecretCount) string {
+	switch {
+	case o.Secrets.Show:
+		return "its secrets are in it as they are"
+	case n.Secrets == 0:
+		return "no secrets were found in it"
+	}
+	return fmt.Sprintf("%s in %s masked", phrase.Plural(n.Secrets, "secret"), phrase.Plural(n.Events, "event"))
 }
 
 // viewList is the store whose sessions the page lists.

@@ -369,7 +369,7 @@ func (f *Fold) onRequest(step timeline.Step, m *timeline.Message) {
 	f.cancelling = neighbour{}
 	f.asksOn()
 	f.waiting++
-	f.hasAsked = f.hasAsked || m.Method != mcp.MethodInitialize && m.Method != mcp.MethodPing
+	f.hasAsked = f.hasAsked || !mcp.Greets(m.Method)
 	if m.Method == mcp.MethodInitialize {
 		f.client = m.Params
 		f.ready = false

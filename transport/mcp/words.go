@@ -85,6 +85,12 @@ const InputRequired = "input_required"
 // TaskWorking is the status of a task that waits for nothing.
 const TaskWorking = "working"
 
+// Greets reports whether a request opens a session, or shows that it lives. With any other the client asks for
+// something.
+func Greets(method string) bool {
+	return method == MethodInitialize || method == MethodPing || method == MethodDiscover
+}
+
 // IsTask reports whether a result with this resultType is a task, by which the answer comes later (2026-07-28).
 func IsTask(resultType string) bool { return resultType == "task" }
 

@@ -14,8 +14,11 @@ import (
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/output"
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/boltstore"
+	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
 	"github.com/mcprec/mcprec/transport/phrase"
 )
 
@@ -136,22 +139,54 @@ func (db *Store) Find(ctx context.Context, name string) (none store.Session, _ e
 	return none, cli.Usagef("%w", db.NotFound(name))
 }
 
-// newest returns the newest session, but not one that ended before anything was said, if another one is among
-// the newest.
+// newest returns the newest session that is live, or in which the client asked for something, if there is one among
+// the newest 20; else one in which something was said. It says which newer one it left out.
 func (db *Store) newest(ctx context.Context) (none store.Session, _ error) {
 	found, faults := db.sessions(ctx, store.Query{Newest: true, Limit: 20})
-	for _, s := range found {
-		if s.State == store.Live || s.Frames > 0 {
+	said := -1 // the newest session with a message
+	for i, s := range found {
+		if s.State == store.Live || s.Frames > 0 && db.hasAsked(ctx, s) {
+			if i > 0 && db.errs != nil {
+				fmt.Fprintf(db.errs, "mcprec: this is session %s; in the newest, %s, the client asked for nothing\n", s.ID, found[0].ID)
+			}
 			return s, nil
+		}
+		if said < 0 && s.Frames > 0 {
+			said = i
 		}
 	}
 	switch {
 	case len(found) > 0:
-		return found[0], nil
+		return found[max(said, 0)], nil
 	case faults != nil:
 		return none, faults
 	}
 	return none, cli.Usagef("%w", db.NotFound(""))
+}
+
+// askedWithin is how many events are read for the first thing that a client asks for.
+const askedWithin = 1000
+
+// hasAsked reports whether the client of a session asked for more than the handshake, as a probe does not.
+func (db *Store) hasAsked(ctx context.Context, s store.Session) bool {
+	for step, err := range timeline.Steps(db.Read(ctx, s.ID, 1, store.ReadOptions{})) {
+		switch {
+		case err != nil:
+			return true // the command reports it
+		case step.Seq > askedWithin:
+			return false
+		case step.Kind != store.Frame || step.Dir != transport.ClientToServer:
+			continue
+		case len(step.Messages) == 0: // such as one that is cut
+			return true
+		}
+		for _, m := range step.Messages {
+			if m.Kind == transport.Request && !mcp.Greets(m.Method) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // NotFoundError says that the store has no such session. One may still come.
