@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -133,7 +134,7 @@ func (c *checkup) store() (err error) {
 	for _, fault := range faults {
 		c.wrong("%v", masker.Text(fault.Error()))
 	}
-	if len(faults) > 0 {
+	if slices.ContainsFunc(faults, func(fault error) bool { return !errors.Is(fault, store.ErrNewer) }) {
 		c.wrong("mcprec store verify reads all of it, mcprec store repair saves what is left")
 	}
 	c.say("live", "%s now", phrase.Plural(len(live), "recording"))

@@ -41,6 +41,10 @@ func TestNewer(t *testing.T) {
 	if !exists(t, path) {
 		t.Error("a newer spool is gone")
 	}
+	for _, dry := range []bool{true, false} {
+		err := spooled.Repair(t.Context(), dry, func(r store.Repaired) { t.Errorf("repaired %+v", r) })
+		refused(t, err, path)
+	}
 	newerDatabase(t, s)
 }
 

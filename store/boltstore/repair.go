@@ -6,6 +6,7 @@ import (
 	"crypto/subtle"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -269,7 +270,12 @@ func (s repair) spooled(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	var newer []error // spools of a newer version, which stay as they are
 	for _, f := range files {
+		if fault := s.newerSpool(f.id, f.path); fault != nil {
+			newer = append(newer, fault)
+			continue
+		}
 		if f.ending != ".damaged" && !(s.dry && f.ending == ".log") {
 			continue
 		}
@@ -280,6 +286,27 @@ func (s repair) spooled(ctx context.Context) error {
 		if gained {
 			s.report(r)
 		}
+	}
+	return errors.Join(newer...)
+}
+
+// newerSpool returns an error for a spool that a newer version wrote.
+func (s repair) newerSpool(id store.SessionID, path string) error {
+	key, err := id.Bytes()
+	if err != nil {
+		return nil // what reads it says so
+	}
+	f, err := openRegular(path, os.O_RDONLY)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	head := make([]byte, spoolHead)
+	if _, err := io.ReadFull(f, head); err != nil {
+		return nil
+	}
+	if err := checkSpoolHead(head, key, path); errors.Is(err, store.ErrNewer) {
+		return err
 	}
 	return nil
 }
