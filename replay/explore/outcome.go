@@ -43,6 +43,7 @@ type outcome struct {
 	waits      []hang.Wait
 	waitsAt    string // of a failed check: when they were seen
 	chain      []string
+	blocked    []string
 	broken     []gate.Breach // rules, by live ends
 	unheeded   []string      // cancellations that a live end read, and went on
 	excused    []string      // faults of an excused end, beside broken rules
@@ -93,6 +94,7 @@ func (o *outcome) keep(d hang.Diagnosis) {
 	o.about = d.About
 	o.waits = d.Waits
 	o.chain = d.Chain
+	o.blocked = d.Blocked
 }
 
 // diverge fails a run that could not follow its token; "" is no divergence.

@@ -11,6 +11,7 @@ import (
 	"github.com/mcprec/mcprec/replay/explore/gate"
 	"github.com/mcprec/mcprec/replay/explore/halves"
 	"github.com/mcprec/mcprec/replay/explore/schedule"
+	"github.com/mcprec/mcprec/replay/match"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 )
@@ -74,6 +75,10 @@ type Plan struct {
 	// live peer that breaks a MUST makes the verdict Illegal, and a live peer that leaves a
 	// request unanswered makes the verdict Lost.
 	Lawless bool
+	// Rules say when a message of a live end counts as a recorded one; see [Run.RecordedServer].
+	Rules match.Rules
+	// Advise, if not nil, returns a line to put before the report of a failure; "": none.
+	Advise func(Report) string
 	// Excuse is the end whose faults are notes and no verdicts, such as a server that is known
 	// to be sloppy when your client is under test: rules that it breaks, requests that it
 	// leaves unanswered, and answers of it that change with the order. What it makes of the
@@ -227,7 +232,7 @@ func withDefaults(plan Plan) *Plan {
 	plan.stamina = cmp.Or(max(plan.stamina, 0), max(time.Minute, 12*plan.Patience))
 	plan.mostLeaks = cmp.Or(max(plan.mostLeaks, 0), 200) // goroutines stay, and every look reads their stacks again
 	plan.Steps = cmp.Or(max(plan.Steps, 0), 400_000+20*len(plan.Session))
-	plan.ready = halves.NewSession(plan.Session)
+	plan.ready = halves.NewSession(plan.Session, plan.Rules)
 	plan.grace = &grace{}
 	return &plan
 }

@@ -348,7 +348,7 @@ func sessionFingerprint(run *Run) string {
 // play runs the plan with another session, in the failed order as far as possible.
 func (t *trial) play(candidate shrink.Candidate) (*search, *Run) {
 	plan := *t.plan
-	plan.Session, plan.ready = candidate.Events, halves.NewSession(candidate.Events)
+	plan.Session, plan.ready = candidate.Events, halves.NewSession(candidate.Events, plan.Rules)
 	if plan.again != nil {
 		other, err := plan.again(candidate.Events)
 		if err != nil {

@@ -98,6 +98,10 @@ type (
 type Report struct {
 	Verdict  string `json:"verdict"`
 	Category string `json:"category"` // of a hang, where known
+	// Advice is what the plan's Advise said.
+	Advice string `json:"advice,omitempty"`
+	// Blocked are the lines of the user's code at which a handler waits, at a hang.
+	Blocked []string `json:"blocked"`
 	// Explanation is a sentence on the failure.
 	Explanation string `json:"explanation"`
 	// Summary says which ends would hang on the session; "" if an end is live.
@@ -278,7 +282,31 @@ func (r Report) coverageText(b *strings.Builder) {
 	b.WriteByte('\n')
 }
 
+// Brief returns the beginning of the text of a failure, in at most so many lines, and how many lines are left
+// out. What stands in front of the first empty line is whole.
+func (r Report) Brief(most int) (text string, left int) {
+	lines := strings.SplitAfter(r.Text(), "\n")
+	lines = lines[:len(lines)-1] // behind the last newline
+	if len(lines) <= most {
+		return r.Text(), 0
+	}
+	most = max(most, slices.Index(lines, "\n"))
+	for behind := 1; behind <= 3; behind++ { // a title with nothing below it says nothing
+		if lines[most-behind] == "\n" {
+			most -= behind
+			break
+		}
+	}
+	return strings.Join(lines[:most], ""), len(lines) - most
+}
+
 func (r Report) failureText(b *strings.Builder) {
+	if r.Advice != "" {
+		fmt.Fprintf(b, "%s\n", r.Advice)
+	}
+	for _, line := range r.Blocked {
+		fmt.Fprintf(b, "blocked in your code: %s\n", line)
+	}
 	word := strings.ToUpper(r.Verdict)
 	if r.Verdict == Hang {
 		word += " (proved)"
@@ -350,7 +378,7 @@ func (r Report) failureText(b *strings.Builder) {
 	case r.Leaked && (r.Verdict == Undecided || r.Category == Lock):
 		b.WriteString("\n  leak: the run was given up where it stands, with its goroutines\n")
 	case r.Leaked:
-		b.WriteString("\n  leak: goroutines of this run are left that a closed gate and a cancelled context do not end\n")
+		b.WriteString("\n  leak: goroutines of this run are still there after the connection was closed and the context cancelled\n")
 	}
 }
 
@@ -426,7 +454,7 @@ func (r Report) MarshalJSON() ([]byte, error) {
 	p.Tried = append([]Tried{}, r.Tried...)
 	p.Waits = append([]hang.Wait{}, r.Waits...)
 	p.Broken = append([]gate.Breach{}, r.Broken...)
-	for _, list := range []*[]string{&p.Unfinished, &p.Chain, &p.Choices, &p.Timers, &p.Sequence, &p.Stacks, &p.Notes} {
+	for _, list := range []*[]string{&p.Blocked, &p.Unfinished, &p.Chain, &p.Choices, &p.Timers, &p.Sequence, &p.Stacks, &p.Notes} {
 		*list = append([]string{}, *list...)
 	}
 	var b bytes.Buffer

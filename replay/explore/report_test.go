@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -83,6 +84,25 @@ func mute(r *Run) {
 	client := newPeer(r.Client())
 	r.Go(client.read)
 	r.Op("call", func(ctx context.Context) error { return client.tool(ctx, "x") })
+}
+
+// TestBrief: a long report ends behind so many lines, and never with a title alone.
+func TestBrief(t *testing.T) {
+	r := Report{Verdict: Hang, Token: "t", Explanation: "it hangs", Blocked: []string{"client.go:19 (chan send), under the handler of x"},
+		Choices: []string{"a", "b"}, Sequence: slices.Repeat([]string{"1 | a |"}, 30)}
+	whole := r.Text()
+	if text, left := r.Brief(50); text != whole || left != 0 {
+		t.Errorf("whole: %d lines left of\n%s", left, text)
+	}
+	for most, want := range map[int]int{2: 4, 4: 4, 10: 8, 11: 8, 13: 13} {
+		text, left := r.Brief(most)
+		if lines := strings.Count(text, "\n"); lines != want || lines+left != strings.Count(whole, "\n") || !strings.HasPrefix(whole, text) {
+			t.Errorf("at most %d: %d lines, want %d, and %d are left:\n%s", most, lines, want, left, text)
+		}
+	}
+	if !strings.HasPrefix(whole, "blocked in your code: client.go:19 (chan send), under the handler of x\nHANG (proved)") {
+		t.Errorf("it begins\n%s", whole)
+	}
 }
 
 // Whoever reads the JSON may range over every list without asking first.

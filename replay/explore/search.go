@@ -84,6 +84,9 @@ func explore(t *testing.T, plan Plan, deadline time.Time) (report Report) {
 			}
 			report.Notes = append(report.Notes, note)
 		}
+		if plan.Advise != nil && report.Verdict != Pass {
+			report.Advice = plan.Advise(report)
+		}
 		report.Notes = slices.Concat(report.Notes, s.fallback.notes(report), s.skipped.Notes(), s.hidden)
 	}()
 	if plan.Setup == nil {
@@ -233,6 +236,7 @@ func (s *search) report(run *Run, schedules int) Report {
 	report.Broken = append(report.Broken, o.broken...)
 	if stands(o.verdict) { // otherwise a wait may end
 		report.Chain = o.chain
+		report.Blocked = o.blocked
 	}
 	for _, op := range o.stood {
 		report.Unfinished = append(report.Unfinished, op.name)

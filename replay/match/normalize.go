@@ -36,6 +36,15 @@ func Normalizers() []Normalizer {
 	}
 }
 
+// Normalized returns the normalizers of these names, and panics at another name: see [Normalizers].
+func Normalized(names ...string) []Normalizer {
+	list, err := ParseNormalizers(strings.Join(names, ","))
+	if err != nil {
+		panic(err)
+	}
+	return list
+}
+
 // ParseNormalizers reads a list of names: uuid,time.
 func ParseNormalizers(names string) ([]Normalizer, error) {
 	all := Normalizers()

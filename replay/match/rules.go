@@ -284,6 +284,18 @@ var (
 	pointerUnescape = strings.NewReplacer("~1", "/", "~0", "~")
 )
 
+// Pointers reads JSON pointers of a program's text, and panics at one that is malformed: see [ParsePointer].
+func Pointers(texts ...string) (list []Pointer) {
+	for _, text := range texts {
+		p, err := ParsePointer(text)
+		if err != nil {
+			panic(err)
+		}
+		list = append(list, p)
+	}
+	return list
+}
+
 // String returns the pointer as ParsePointer reads it.
 func (p Pointer) String() string { return pointerText(p.steps) }
 

@@ -26,7 +26,7 @@ func Server(run Run, session *Session, model closed.Model) *Recorded {
 
 // newServer returns the recorded server of a session, to be connected.
 func newServer(run Run, session *Session, events []store.Event) (*Recorded, *standin.Player) {
-	p := standin.NewPlayer(events, match.Rules{Match: session.match, Parse: session.messages})
+	p := standin.NewPlayer(events, session.rules)
 	if run.Loose {
 		p.AllowReorder()
 	}
@@ -46,7 +46,7 @@ func Client(run Run, session *Session, model closed.Model) *Recorded {
 
 // newClient returns the recorded client of a session, to be connected.
 func newClient(run Run, session *Session, events []store.Event) (*Recorded, *standin.Driver) {
-	d := standin.NewDriver(events, match.Rules{Parse: session.messages})
+	d := standin.NewDriver(events, session.rules)
 	if run.Loose {
 		d.AllowReorder()
 	}

@@ -46,10 +46,12 @@ type Session struct {
 	keys   sync.Map                       // method and raw params → match.Key
 	calls  func() []recordedCall          // lists the session's requests
 	web    func() *webSession
+	rules  match.Rules // with a key that is computed once
+	plain  match.Rules // as they were given
 }
 
-// NewSession returns the session of these events.
-func NewSession(events []store.Event) *Session {
+// NewSession returns the session of these events. Messages are compared by the rules.
+func NewSession(events []store.Event, rules match.Rules) *Session {
 	s := &Session{
 		events: events,
 		frames: make(map[string][]transport.Message, len(events)),
@@ -60,6 +62,11 @@ func NewSession(events []store.Event) *Session {
 		if e.Kind == store.Frame {
 			s.frames[string(e.Payload)] = timeline.MessagesOf(e.AsFrame())
 		}
+	}
+	s.plain, s.rules = rules, rules
+	s.rules.Parse = s.messages
+	if s.rules.Match == nil {
+		s.rules.Match = s.match
 	}
 	return s
 }
@@ -73,14 +80,14 @@ func (s *Session) messages(frame transport.Frame) []transport.Message {
 	return timeline.MessagesOf(frame)
 }
 
-// match is match.MatchParams, computed once for the same bytes: schedules ask for the same
+// match is the key by the rules, computed once for the same bytes: schedules ask for the same
 // things again and again.
 func (s *Session) match(message transport.Message) (match.Key, error) {
 	raw := message.Method + "\x00" + string(message.Params)
 	if key, ok := s.keys.Load(raw); ok {
 		return key.(match.Key), nil
 	}
-	key, err := match.MatchParams(message)
+	key, err := s.plain.Key(message)
 	if err == nil {
 		s.keys.Store(raw, key)
 	}

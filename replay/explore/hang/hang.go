@@ -54,6 +54,7 @@ type Diagnosis struct {
 	Waits         []Wait
 	Chain         []string // of waits, a line each; the last line says whether the chain goes round
 	Closing       []string // the ends that are closing, since which step, and by which code
+	Blocked       []string // lines of the user's own code, each with its state and under which handler
 
 	// Seen and Shape are the same in every run of a bug: the category by frames alone, and
 	// which readers have not come back with what kind of frame, and for a lost response how
@@ -74,8 +75,9 @@ type diagnosis struct {
 	closers []closer            // the one that has been closing for longest comes first
 	pool    *pool               // or nil
 
-	waits []Wait
-	chain *chain
+	waits   []Wait
+	blocked []string
+	chain   *chain
 }
 
 // Diagnose explains a scene.
@@ -109,7 +111,7 @@ func Diagnose(scene Scene) Diagnosis {
 	}
 	d.pool = usedUpPool(d)
 	result.Category, result.Why = d.blame(d.explain())
-	result.Waits = d.waits
+	result.Waits, result.Blocked = d.waits, d.blocked
 	if d.chain != nil {
 		result.Chain = d.chain.links
 		if d.chain.cyclic {

@@ -302,10 +302,10 @@ func (d *diagnosis) blame(category, why string) (string, string) {
 			said = append(said, fmt.Sprintf("%s is blocked at [%s] %s, in %s, called at %s",
 				name, h.Place.State, h.Place.At, h.Place.Entry, h.Line))
 		} else {
-			said = append(said, fmt.Sprintf("blocked in your code: %s (%s), under %s", h.Line, h.Place.State, name))
+			d.blocked = append(d.blocked, fmt.Sprintf("%s (%s), under %s", h.Line, h.Place.State, name))
 		}
 		d.waits = append(d.waits, Wait{Who: name, BlockedAt: h.Place.String(),
-			Why: fmt.Sprintf("called by %s for what was given at step %d; has not returned", h.By, f.Given)})
+			Why: fmt.Sprintf("called by %s for the message of step %d; has not returned", h.By, f.Given)})
 	}
 	if d.chain != nil && len(d.chain.closed) > 0 { // the cause comes first
 		said = slices.Insert(said, 0, why)
