@@ -218,50 +218,81 @@ type listing struct {
 
 // column is a column of the listing.
 type column struct {
-	title    string
-	width    int  // in columns of the terminal, at least
-	right    bool // the cells are aligned to the right
-	wideOnly bool // a narrow terminal has no room for it
-	cell     func(store.Session) string
+	title string
+	width int  // in columns of the terminal, at least
+	full  int  // the width of the longest cell
+	right bool // the cells are aligned to the right
+	upTo  int  // the tightest layout that has it
+	cell  func(store.Session) string
 }
 
-// columns returns the columns of a list, each as wide as its longest cell. For a narrow terminal
-// it leaves some out and limits the width of the others.
+// The layouts of a list: a terminal gets the first that leaves room for some of each command.
+const (
+	whole = iota
+	narrow
+	narrowest
+)
+
+// commandRoom is how many columns of the terminal the commands have at least.
+const commandRoom = 14
+
+// fit returns the columns in the layout that fits the screen, and which it is.
+func (l *listing) fit(screen *output.Screen) (columns []column, layout int) {
+	for {
+		columns = l.columns(layout)
+		total := commandRoom
+		for _, c := range columns {
+			total += c.width + 2
+		}
+		if layout == narrowest || !screen.Narrow(total) {
+			if room := screen.Width - total; room > 0 {
+				label := &columns[len(columns)-2]
+				label.width = min(label.full, label.width+room)
+			}
+			return columns, layout
+		}
+		layout++
+	}
+}
+
+// columns returns the columns of a list, each as wide as its longest cell. A tight layout
+// leaves some out and limits the width of the others.
 //
 // To add one: add it here, and to report.ListedSession what it has for --format json.
-func (l *listing) columns(isNarrow bool) []column {
-	layout := time.DateTime
-	if isNarrow {
-		layout = "01-02 15:04"
+func (l *listing) columns(layout int) []column {
+	date, label := time.DateTime, labelOf
+	if layout > whole {
+		date, label = "01-02 15:04", serverFirst
 	}
 	columns := []column{
-		{title: "SESSION", cell: func(s store.Session) string { return l.short[s.ID] }},
-		{title: "START", width: len(layout), cell: func(s store.Session) string {
+		{title: "SESSION", upTo: narrowest, cell: func(s store.Session) string { return l.short[s.ID] }},
+		{title: "START", width: len(date), upTo: narrowest, cell: func(s store.Session) string {
 			if s.Start.IsZero() { // as in recordings of other programs
 				return ""
 			}
-			return s.Start.Local().Format(layout)
+			return s.Start.Local().Format(date)
 		}},
-		{title: "MESSAGES", width: 7, right: true, cell: func(s store.Session) string { return strconv.FormatUint(s.Frames, 10) }},
-		{title: "BYTES", width: 10, right: true, wideOnly: true, cell: func(s store.Session) string { return strconv.FormatUint(s.Bytes, 10) }},
-		{title: "STATE", width: 7, cell: func(s store.Session) string { return l.stuck[s.ID].StateText(s.State) }},
-		{title: "EXIT", width: 10, wideOnly: true, cell: func(s store.Session) string { return strings.TrimPrefix(s.Exit, "signal: ") }},
+		{title: "MESSAGES", width: 7, right: true, upTo: narrow, cell: func(s store.Session) string { return strconv.FormatUint(s.Frames, 10) }},
+		{title: "BYTES", width: 10, right: true, cell: func(s store.Session) string { return strconv.FormatUint(s.Bytes, 10) }},
+		{title: "STATE", width: 7, upTo: narrowest, cell: func(s store.Session) string { return l.stuck[s.ID].StateText(s.State) }},
+		{title: "EXIT", width: 10, cell: func(s store.Session) string { return strings.TrimPrefix(s.Exit, "signal: ") }},
 	}
 	if l.ends != nil {
 		columns = append(columns,
-			column{title: "SERVER", cell: func(s store.Session) string { return l.ends[s.ID].Server }},
-			column{title: "CLIENT", cell: func(s store.Session) string { return l.ends[s.ID].Client }},
-			column{title: "REVISION", cell: func(s store.Session) string { return l.ends[s.ID].Revision }})
+			column{title: "SERVER", upTo: narrowest, cell: func(s store.Session) string { return l.ends[s.ID].Server }},
+			column{title: "CLIENT", upTo: narrowest, cell: func(s store.Session) string { return l.ends[s.ID].Client }},
+			column{title: "REVISION", upTo: narrowest, cell: func(s store.Session) string { return l.ends[s.ID].Revision }})
 	}
-	columns = append(columns, column{title: "LABEL", cell: labelOf}, column{title: "COMMAND", cell: commandOf})
-	columns = slices.DeleteFunc(columns, func(c column) bool { return isNarrow && c.wideOnly })
+	columns = append(columns, column{title: "LABEL", upTo: narrowest, cell: label}, column{title: "COMMAND", upTo: narrowest, cell: commandOf})
+	columns = slices.DeleteFunc(columns, func(c column) bool { return layout > c.upTo })
 	for i := range columns[:len(columns)-1] {
 		c := &columns[i]
 		c.width = max(c.width, len(c.title))
 		for _, s := range l.sessions {
 			c.width = max(c.width, output.Columns(output.Plain(c.cell(s))))
 		}
-		if isNarrow {
+		c.full = c.width
+		if layout > whole {
 			c.width = min(c.width, 16)
 		}
 	}
@@ -274,14 +305,13 @@ func (l *listing) print(screen *output.Screen) {
 	if len(l.sessions) == 0 {
 		return
 	}
-	isNarrow := screen.Narrow(100)
-	columns := l.columns(isNarrow)
+	columns, layout := l.fit(screen)
 	screen.Fit(output.Clip)
 	row := func(cell func(c column) (output.Style, string)) {
 		for i, c := range columns {
 			how, text := cell(c)
 			text = output.Plain(text)
-			if isNarrow && c.width > 0 {
+			if layout > whole && c.width > 0 {
 				text = phrase.CutColumns(text, c.width)
 			}
 			pad := strings.Repeat(" ", max(c.width-output.Columns(text), 0))
@@ -317,6 +347,17 @@ func (l *listing) print(screen *output.Screen) {
 		}
 		screen.Paint(output.Unpainted, "\n")
 	}
+}
+
+// serverFirst returns the labels of a session for a narrow list, where only the first is seen: that of the server,
+// if wrap gave one.
+func serverFirst(s store.Session) string {
+	server := "server=" + s.Labels["server"]
+	all := labelOf(s)
+	if s.Labels["server"] == "" || strings.Contains(server, " ") {
+		return all
+	}
+	return server + " " + strings.TrimSpace(strings.Replace(all, server, "", 1))
 }
 
 func commandOf(session store.Session) string {
