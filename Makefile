@@ -35,7 +35,7 @@ ELSEWHERE = windows darwin
 LINTED = . examples/gosdk transport/mcpgo $(BUNDLE) $(BROWSER)
 OTHERS = $(SHARE) $(DIST)
 
-.PHONY: help build test ci night speed doubling race sdks fuzz soak soundness torture clusters share zoo root bench golden page browser tidy lint elsewhere modules reproducible dist dist-test vuln clean
+.PHONY: help build test ci night speed doubling race sdks fuzz soak soundness torture clusters share zoo conformance root bench golden page browser tidy lint elsewhere modules reproducible dist dist-test vuln clean
 
 help: ## say what there is
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 14
@@ -137,6 +137,10 @@ share: ## build bin/mcprec-share
 zoo: ## explore bugs of released SDKs, published ones and those of docs/bugs; downloads them once; types docs/explore.md
 	@$(GO) run ./examples/zoo/table
 	$(GO) test -count=1 -tags night -run '^TestExplorePage$$' -timeout 20m ./cmd/mcprec
+
+# Not part of a ring: a finding is of the server.
+conformance: build ## play the sessions of the official conformance suite to the Go SDK's server in other orders; needs npm, curl and Linux
+	cd examples/conformance && npm install --no-fund --no-audit && PATH="$(CURDIR)/bin:$$PATH" sh run.sh "$(CURDIR)/bin/conformance"
 
 root: ## what only root may try: disks that are full, read-only, very small, or that do not answer; fails on skips
 	@mkdir -p bin; $(GO) test -json -count=1 -run '^(TestTinyDisks|TestReadOnlyDisk|TestFullInTheMiddle|TestStuckDisk|TestKilledWhileStuck)$$' \

@@ -12,7 +12,8 @@ import (
 )
 
 // TestExplorePage types what docs/explore.md says into one new folder, from the top: it needs npm, and some minutes.
-// The page's own findings must come, each with its token.
+// The page's own findings must come, each with its token. Where the machine is busy a timer of node's may still run when
+// a hang is looked at, which is SUSPECT then.
 func TestExplorePage(t *testing.T) {
 	if _, err := exec.LookPath("npm"); err != nil {
 		t.Skip("npm is not here")
@@ -47,7 +48,7 @@ func TestExplorePage(t *testing.T) {
 			script.WriteString(typed)
 		case isCommand:
 			// The number is that of the event in this recording.
-			script.WriteString(strings.Replace(command, "x1.cancel5", "$(grep -o 'x1.cancel[0-9]*' said)", 1))
+			script.WriteString(strings.Replace(command, "x1.cancel5", "$(grep -o 'x1.cancel[0-9]*' said | head -n 1)", 1))
 		}
 	}
 	cmd := exec.Command("sh", "-c", "exec > said\n"+script.String())
@@ -60,7 +61,7 @@ func TestExplorePage(t *testing.T) {
 	}
 	said := string(text)
 	for _, want := range []string{
-		"(?s)HANG .*token: x1.cancel", "2 orders of 5 messages with 4 requests in .*: nothing was found",
+		"(?s)(HANG|SUSPECT).*token: x1.cancel", "2 orders of 5 messages with 4 requests in .*: nothing was found",
 		"(?s)RACE: .*create_entities.*token: x1.join", "(?s)RACE: .*edit_file.*token: x1.join",
 		"20 orders of 4 messages with 3 requests", "(?s)DIFFERENT OUTPUT.*token: x1.join",
 	} {
