@@ -54,8 +54,6 @@ func newCheck() *cobra.Command {
 		Short: "Find broken rules, calls that hang and stray output in a recording",
 		Example: `  mcprec check
   mcprec check --fail-on warning testdata/*.jsonl
-  mcprec check --expect-tool count --max-duration 2s SESSION
-  mcprec check --baseline approved.jsonl SESSION
   mcprec check --all --since 1d --fail-on-tool-error
   mcprec check --explain P3`,
 		ValidArgsFunction: completeSessions,

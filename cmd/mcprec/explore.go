@@ -53,7 +53,6 @@ func newExplore() *cobra.Command {
 		Use:   "explore [flags] [SESSION] [-- COMMAND [ARG]...]",
 		Short: "Play a session in many orders of delivery and prove the hang",
 		Example: `  mcprec explore --client python-sdk@1.3
-  mcprec explore --vary sending --client notification-queue=1 -o smallest.jsonl
   mcprec explore SESSION -- node dist/index.js
   mcprec explore --target http://localhost:%PORT/mcp -- node http.js %PORT
   mcprec explore SESSION --as-server -- node client.mjs %SERVER`,

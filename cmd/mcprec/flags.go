@@ -64,7 +64,7 @@ func addFormat(cmd *cobra.Command, value *string, says string, words ...string) 
 	if !slices.Contains(words, "json") {
 		return
 	}
-	cmd.Flags().BoolFunc("json", "the same as --format json: see mcprec help formats", func(text string) error {
+	cmd.Flags().BoolFunc("json", "--format json", func(text string) error {
 		isJSON, err := strconv.ParseBool(text)
 		if isJSON {
 			*value = "json"
@@ -80,6 +80,8 @@ func annotate(cmd *cobra.Command, name, fact string) {
 	}
 	cmd.Annotations[name] = fact
 }
+
+func (c *choice) list() string { return strings.Join(c.words, "|") }
 
 func (c *choice) String() string { return *c.value }
 
@@ -171,7 +173,7 @@ func completeWords(cmd *cobra.Command, flag string, words ...string) {
 type home struct{ session.Home }
 
 func (h *home) addFlags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&h.Place, "store", "", "the store's `DIR` (mcprec help storage)")
+	cmd.Flags().StringVar(&h.Place, "store", "", "the store's `DIR`")
 }
 
 // unmasked returns h as with --secrets: what is opened by it masks nothing, and makes no key for

@@ -41,7 +41,6 @@ func tables(root *cobra.Command) *strings.Replacer {
 		}),
 		"{{exports}}", helpTable(10, exportFormats, func(f exportFormat) (string, string) { return f.name, f.says }),
 		"{{imports}}", helpTable(18, foreign.Formats, func(f foreign.Format) (string, string) { return f.Name, f.Says }),
-		"{{written}}", writtenFormats(root),
 		"{{clients}}", strings.Join(namesOf(clientconfig.Clients(), func(c clientconfig.Client) string { return c.Name }), ", "),
 	)
 }
@@ -149,7 +148,11 @@ func printHelp(cmd *cobra.Command, _ []string) {
 	} else {
 		b.WriteString(commandTables(cmd, func(group string) bool { return group != firstGroup }) + "\nmcprec help COMMAND says more of one, mcprec help more names the other commands and the topics.\n")
 	}
-	if flags := flagTable(cmd.LocalFlags()); flags != "" {
+	flags := flagTable(cmd.LocalFlags())
+	if also := alsoFlags(cmd); also != "" {
+		flags += "      " + also + "\n"
+	}
+	if flags != "" {
 		b.WriteString("\nFlags:\n" + flags)
 	}
 	var further []string // topics
@@ -166,7 +169,7 @@ func printHelp(cmd *cobra.Command, _ []string) {
 		if cmd.Annotations[heededMasks] != "" {
 			further = append(further, "masking")
 		}
-		fmt.Fprintf(&b, "\nMore: mcprec help %s\n", strings.Join(append(further, "exit"), " | "))
+		fmt.Fprintf(&b, "\nMore: mcprec help %s\n", strings.Join(append(further, "exit"), ", "))
 	}
 	_ = writeHelp(cmd.OutOrStdout(), b.String())
 }
@@ -204,11 +207,29 @@ func moreTopic(root *cobra.Command) string {
 		helpTable(10, topics(), func(t topic) (string, string) { return t.name, t.short })
 }
 
-// flagTable lists flags, without those of masking, which have a topic, and --help.
+// common are the flags that many commands have, for which a line is enough: see alsoFlags.
+var common = []string{"help", "store", "format", "json", "no-descriptions"}
+
+// alsoFlags names the common flags of a command.
+func alsoFlags(cmd *cobra.Command) string {
+	var also []string
+	if f := cmd.Flags().Lookup("store"); f != nil {
+		also = append(also, "--store DIR")
+	}
+	if f := cmd.Flags().Lookup("format"); f != nil {
+		also = append(also, "--format "+f.Value.(*choice).list())
+	}
+	if f := cmd.Flags().Lookup("json"); f != nil {
+		also = append(also, "--json")
+	}
+	return strings.Join(also, "  ")
+}
+
+// flagTable lists flags, without those of masking, which have a topic, and the common ones.
 func flagTable(flags *pflag.FlagSet) string {
 	shown := pflag.NewFlagSet("", pflag.ContinueOnError)
 	flags.VisitAll(func(f *pflag.Flag) {
-		if !slices.Contains(maskFlags, f.Name) && f.Name != "help" {
+		if !slices.Contains(maskFlags, f.Name) && !slices.Contains(common, f.Name) {
 			shown.AddFlag(f)
 		}
 	})
@@ -231,19 +252,6 @@ func terms(words []closed.Term) string {
 	for _, t := range words {
 		fmt.Fprintf(&b, "  %s\n      %s\n", t.Word, t.Means)
 	}
-	return b.String()
-}
-
-// writtenFormats lists the words of --format by command.
-func writtenFormats(root *cobra.Command) string {
-	var b strings.Builder
-	walkCommands(root, func(c *cobra.Command) {
-		if f := c.Flags().Lookup("format"); f != nil && c.IsAvailableCommand() && c.Name() != "export" {
-			if words, ok := f.Value.(*choice); ok {
-				fmt.Fprintf(&b, "  %-14s  %s\n", strings.TrimPrefix(c.CommandPath(), root.Name()+" "), strings.Join(words.words, ", "))
-			}
-		}
-	})
 	return b.String()
 }
 

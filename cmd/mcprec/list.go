@@ -38,7 +38,7 @@ func newList() *cobra.Command {
 		Use:     "list [PREFIX | LABEL]",
 		Aliases: []string{"ls"},
 		Short:   "List the sessions in the store, newest first",
-		Example: "  mcprec list\n  mcprec list -n 20\n  mcprec list --stuck\n  mcprec list --hung --since 1d\n  mcprec list --filter 'tool:search status:error' --since 7d\n  mcprec list --format json nightly",
+		Example: "  mcprec list\n  mcprec list --hung --since yesterday\n  mcprec list --filter 'tool:search status:error' --since 7d\n  mcprec list --json nightly",
 		Args:    atMost(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return runList(cmd, o, firstOf(args)) },
 	}

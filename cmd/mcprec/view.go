@@ -40,7 +40,6 @@ func newView() *cobra.Command {
 		Use:   "view [SESSION [SESSION | EVENT]]",
 		Short: "See a session in a browser, or write it as one file of HTML",
 		Example: `  mcprec view
-  mcprec view --client notification-queue=0 fixtures/seed.jsonl
   mcprec view before.jsonl after.jsonl
   mcprec view -o session.html SESSION
   mcprec view --dir --open`,
