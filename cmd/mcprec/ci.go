@@ -23,6 +23,7 @@ import (
 type ciOptions struct {
 	home
 	ruleFlags
+	fillFlag
 	target   recording.DriveTarget
 	format   string
 	failOn   string
@@ -52,6 +53,7 @@ func newCI() *cobra.Command {
 	o.home.addFlags(cmd)
 	o.home.heedMaskFlags(cmd)
 	o.ruleFlags.addFlags(cmd)
+	o.fillFlag.addFlags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&o.target.URL, "target", "", "drive the HTTP server at `URL`")
 	f.StringArrayVar(&o.target.Headers, "header", nil, "with --target: send this `HEADER`, too")
@@ -106,9 +108,11 @@ type ciFixture struct {
 	Accepted bool   `json:"accepted,omitempty"`
 	findings []ciFinding
 	recorded *session.Recording // nil: it cannot be read
-	drive    *driveReport       // nil: not driven
-	fault    error              // why not all could be done
-	compared bool               // the surface was
+	home     home               // with the secrets to mask
+	rules    match.Rules
+	drive    *driveReport // nil: not driven
+	fault    error        // why not all could be done
+	compared bool         // the surface was
 }
 
 // ciRun is a run of ci.
@@ -116,15 +120,17 @@ type ciRun struct {
 	ciOptions
 	cmd      *cobra.Command
 	command  []string
-	live     bool // there is a server
-	rules    match.Rules
+	live     bool             // there is a server
+	paths    []string         // of the arguments
+	told     []string         // the settings that were named
+	filled   []string         // the names of --fill that a fixture has
 	trusted  *surface.Surface // of --baseline; nil without
 	stop     context.Context  // done after a signal
 	fixtures []*ciFixture
 }
 
 func runCI(cmd *cobra.Command, options ciOptions, paths, command []string) error {
-	ci := &ciRun{ciOptions: options, cmd: cmd, command: command, live: len(command) > 0 || options.target.URL != ""}
+	ci := &ciRun{ciOptions: options, cmd: cmd, command: command, paths: paths, live: len(command) > 0 || options.target.URL != ""}
 	if err := ci.prepare(paths); err != nil {
 		return err
 	}
@@ -146,6 +152,7 @@ func runCI(cmd *cobra.Command, options ciOptions, paths, command []string) error
 	if err != nil {
 		return err
 	}
+	ci.warnUnfilled()
 	if err := ci.report(); err != nil {
 		return err
 	}
@@ -162,6 +169,15 @@ func runCI(cmd *cobra.Command, options ciOptions, paths, command []string) error
 		return cli.ErrVerdict
 	}
 	return nil
+}
+
+// warnUnfilled prints which --fill names no placeholder in any fixture.
+func (ci *ciRun) warnUnfilled() {
+	for _, text := range ci.fill {
+		if name, _, _ := strings.Cut(text, "="); !slices.Contains(ci.filled, name) {
+			fmt.Fprintf(ci.cmd.ErrOrStderr(), "mcprec: --fill %s: no placeholder of a secret stands in a member of that name\n", name)
+		}
+	}
 }
 
 // prepare checks the flags and reads the baseline.
@@ -185,14 +201,16 @@ func (ci *ciRun) prepare(paths []string) (err error) {
 	if _, err := ci.Masker(nil); err != nil {
 		return err
 	}
-	if ci.rules, err = ci.ruleFlags.rules(); err != nil {
+	if _, err = ci.ruleFlags.rules(); err != nil {
 		return err
 	}
-	ci.rules.AnyOrder = ci.anyOrder
+	if _, err := recording.ParseFill(ci.fill); err != nil {
+		return err
+	}
 	if ci.baseline == "" {
 		return nil
 	}
-	r, err := ci.open(ci.baseline)
+	r, err := ci.open(ci.home, ci.baseline)
 	if err != nil {
 		return err
 	}
@@ -206,20 +224,30 @@ func (ci *ciRun) prepare(paths []string) (err error) {
 	return nil
 }
 
-func (ci *ciRun) open(name string) (*session.Recording, error) {
-	return session.OpenRecording(ci.cmd.Context(), ci.Home, name, ci.cmd.InOrStdin(), ci.cmd.ErrOrStderr(), slices.Concat(ci.command, ci.target.Headers), ci.target.URL)
+func (ci *ciRun) open(h home, name string) (*session.Recording, error) {
+	return session.OpenRecording(ci.cmd.Context(), h.Home, name, ci.cmd.InOrStdin(), ci.cmd.ErrOrStderr(), slices.Concat(ci.command, ci.target.Headers), ci.target.URL)
 }
 
 // fixture does all parts for one fixture.
 func (ci *ciRun) fixture(f *ciFixture) error {
-	r, err := ci.open(f.File)
+	h, rules, fill, path, err := ci.beside(ci.home, ci.ruleFlags, f.File, ci.paths)
 	if err != nil {
 		return err
 	}
-	f.recorded = r
+	if path != "" && !slices.Contains(ci.told, path) {
+		ci.told = append(ci.told, path)
+		fmt.Fprintf(ci.cmd.ErrOrStderr(), "mcprec: with the settings of %s\n", path)
+	}
+	r, err := ci.open(h, f.File)
+	if err != nil {
+		return err
+	}
+	rules.AnyOrder, rules.Mask = ci.anyOrder, r.Masker.Value
+	f.recorded, f.home, f.rules = r, h, rules
 	if err := ci.check(f); err != nil {
 		return err
 	}
+	ci.filled = append(ci.filled, fill.Into(r)...) // behind the check, which reads what was recorded
 	if !r.HasRequests() {
 		f.add(ciFinding{Part: partCheck, Rule: ruleNothing, Level: "error", Text: "nothing to compare: its client asked for nothing"})
 		return nil
@@ -270,9 +298,7 @@ func (ci *ciRun) check(f *ciFixture) error {
 
 // drive plays the recorded client to the server, and compares what it says and what it offers.
 func (ci *ciRun) drive(f *ciFixture, was, is *surface.Surface) error {
-	rules := ci.rules
-	rules.Mask = f.recorded.Masker.Value
-	driver := newDriver(ci.cmd.ErrOrStderr(), f.recorded, rules, ci.target)
+	driver := newDriver(ci.cmd.ErrOrStderr(), f.recorded, f.rules, ci.target)
 	driver.OneByOne()
 	how := recording.DriveOptions{DriveOptions: standin.DriveOptions{Timeout: ci.timeout, Stop: ci.stop.Done()}, Record: true, Recorder: "mcprec " + version()}
 	run, err := driveServer(ci.cmd, ci.target, f.recorded, driver, ci.command, how)
@@ -301,7 +327,7 @@ func (ci *ciRun) drive(f *ciFixture, was, is *surface.Surface) error {
 	if ci.accept && len(f.findings) > 0 && run.End == standin.Complete {
 		differs := slices.ContainsFunc(f.findings, func(finding ciFinding) bool { return finding.Part != partCheck })
 		if differs {
-			err := updateRecording(ci.cmd, ci.home, f.recorded, run.Events)
+			err := updateRecording(ci.cmd, f.home, f.recorded, run.Events)
 			f.Accepted = err == nil
 			return err
 		}

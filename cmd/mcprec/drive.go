@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
+	"os"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -28,6 +30,7 @@ import (
 type driveOptions struct {
 	home
 	ruleFlags
+	fillFlag
 	target   recording.DriveTarget
 	format   string
 	out      string
@@ -63,6 +66,7 @@ func newDrive() *cobra.Command {
 	o.home.addFlags(cmd)
 	o.home.heedMaskFlags(cmd)
 	o.ruleFlags.addFlags(cmd)
+	o.fillFlag.addFlags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&o.target.URL, "target", "", "drive the HTTP server at `URL`")
 	f.StringArrayVar(&o.target.Headers, "header", nil, "with --target: send this `HEADER`, too")
@@ -84,11 +88,21 @@ func runDrive(cmd *cobra.Command, o driveOptions, arg string, command []string) 
 	if err != nil {
 		return err
 	}
+	fill, err := o.settings(cmd, &rules, arg)
+	if err != nil {
+		return err
+	}
 	recorded, err := session.OpenRecording(cmd.Context(), o.Home, arg, cmd.InOrStdin(), cmd.ErrOrStderr(), slices.Concat(command, o.target.Headers), o.target.URL)
 	if err != nil {
 		return err
 	}
 	rules.Mask = recorded.Masker.Value
+	used := fill.Into(recorded)
+	for _, name := range slices.Sorted(maps.Keys(fill)) {
+		if isFlag := slices.ContainsFunc(o.fill, func(text string) bool { return strings.HasPrefix(text, name+"=") }); isFlag && !slices.Contains(used, name) {
+			return cli.Usagef("--fill %s: no placeholder of a secret stands in a member %[1]s of what the client sends", name)
+		}
+	}
 	if err := o.target.Check(command); err != nil {
 		return err
 	}
@@ -127,6 +141,22 @@ func runDrive(cmd *cobra.Command, o driveOptions, arg string, command []string) 
 		return err
 	}
 	return &cli.Status{Code: cli.ExitFine, Signal: sig}
+}
+
+// settings takes the settings beside a file into the options and the rules, and returns the secrets.
+func (o *driveOptions) settings(cmd *cobra.Command, rules *match.Rules, arg string) (recording.Fill, error) {
+	if info, err := os.Stat(arg); arg == "" || err != nil || info.IsDir() { // a session of the store
+		fill, err := recording.ParseFill(o.fill)
+		o.Secrets.Values = fill.Values()
+		return fill, err
+	}
+	h, own, fill, path, err := o.beside(o.home, o.ruleFlags, arg, []string{arg})
+	if path != "" {
+		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: with the settings of %s\n", path)
+	}
+	o.home = h
+	rules.Ignore, rules.Normalize = own.Ignore, own.Normalize
+	return fill, err
 }
 
 func (o driveOptions) check(arg string) (rules match.Rules, pacer standin.Pacer, err error) {
@@ -232,8 +262,8 @@ func newDriver(w io.Writer, r *session.Recording, rules match.Rules, target reco
 	}
 	driver := standin.NewDriver(events, rules)
 	if masked := driver.Placeholders(); len(masked) > 0 {
-		fmt.Fprintf(w, "mcprec: %s is masked: placeholders are sent as they stand, and the server may answer otherwise than to the secrets:\n  %s\n",
-			r.Name, strings.Join(masked, "\n  "))
+		fmt.Fprintf(w, "mcprec: %s is masked: placeholders are sent as they stand, and the server may answer otherwise than to the secrets:\n  %s\n  to send the secrets: %s\n",
+			r.Name, strings.Join(masked, "\n  "), strings.Join(recording.FillFlags(r, masked), " "))
 	}
 	if target.URL == "" && slices.ContainsFunc(r.Events, func(e store.Event) bool { return e.Kind == store.Frame && e.Stream > 0 }) {
 		text := "its streams are driven as one"

@@ -20,13 +20,14 @@ import (
 
 // Secrets are the flags for masking.
 type Secrets struct {
-	Show bool
+	Show   bool
+	Values []string // secrets
 	store.MaskRules
 }
 
 // Rules returns the rules of the user.
 func (o *Secrets) Rules() (mask.Rules, error) {
-	rules := mask.Rules{Keys: o.Keys, Pointers: o.Pointers, Values: mask.EnvValues(os.Environ(), o.Env)}
+	rules := mask.Rules{Keys: o.Keys, Pointers: o.Pointers, Values: append(mask.EnvValues(os.Environ(), o.Env), o.Values...)}
 	for _, p := range o.Patterns {
 		re, err := regexp.Compile(p)
 		if err != nil {
