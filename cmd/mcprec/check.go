@@ -53,7 +53,7 @@ func newCheck() *cobra.Command {
 		Use:   "check [SESSION | FOLDER]...",
 		Short: "Find broken rules, calls that hang and stray output in a recording",
 		Example: `  mcprec check
-  mcprec check --fail-on warning testdata/*.jsonl
+  mcprec check --fail-on warning testdata
   mcprec check --all --since 1d --fail-on-tool-error
   mcprec check --explain P3`,
 		ValidArgsFunction: completeSessions,

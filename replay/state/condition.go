@@ -91,7 +91,7 @@ var names = []Name{
 		return (s.at - w.calls[0].At).Seconds()
 	})},
 	{Word: "progress", Of: "TOKEN", Says: "the latest progress of the open call with the token", required: true, compile: ofProgress},
-	{Word: "capability", Of: "PATH", Says: "an end can do it: sampling, server.tools.listChanged", required: true, compile: ofCapability},
+	{Word: "capability", Of: "PATH", Says: "a side can do it: sampling, server.tools.listChanged", required: true, compile: ofCapability},
 	{Word: "revision", Says: "the settled revision", isText: true, compile: textOf(func(s *State) string { return s.revision })},
 	{Word: "client", Says: "the client's name", isText: true, compile: textOf(func(s *State) string { return s.peers[transport.ClientToServer].Name })},
 	{Word: "server", Says: "the server's name", isText: true, compile: textOf(func(s *State) string { return s.peers[transport.ServerToClient].Name })},
@@ -108,7 +108,7 @@ var names = []Name{
 		}
 		return state.statuses[status]
 	})},
-	{Word: "queued", Of: "c2s|s2c", Says: "messages that nothing shows to be taken", compile: ofDirections(func(s *State, dir transport.Direction) float64 { return float64(s.queues.counts[dir]) })},
+	{Word: "queued", Of: "c2s|s2c", Says: "messages that may not have been read yet", compile: ofDirections(func(s *State, dir transport.Direction) float64 { return float64(s.queues.counts[dir]) })},
 	{Word: "messages", Of: "c2s|s2c", Says: "messages so far", compile: ofDirections(func(s *State, dir transport.Direction) float64 { return float64(s.frames[dir]) })},
 	{Word: "ended", Of: "c2s|s2c", Says: "directions that ended", compile: ofDirections(func(s *State, dir transport.Direction) float64 { return truth(s.ended[dir] != "").number })},
 	{Word: "failures", Says: "answers that are errors, of the protocol or of a tool", compile: numberOf(func(s *State) float64 { return float64(s.failures) })},
