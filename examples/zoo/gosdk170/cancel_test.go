@@ -30,7 +30,7 @@ func TestCancelHangs(t *testing.T) {
 		SDK:  mcp.NewClient,
 		Plan: explore.Plan{Setup: func(r *explore.Run) { slowCall(r, pipe{r.Client()}) }},
 		Want: map[string]zoo.Want{
-			"v1.7.0": {Session: "gosdk-1150", Verdict: explore.Hang, Category: explore.BehindNotification, Says: []string{
+			"v1.7.0": {Session: "gosdk-1150", Verdict: explore.Hang, Category: explore.BehindRequest, Says: []string{
 				"operation call", "the Write of notifications/cancelled", `holds      tools/call "slow" by call#1`, "cancel_test.go"}, Hidden: anyRoom},
 			"v1.8.0": {},
 		},
@@ -75,7 +75,7 @@ func TestSessionCancelHangs(t *testing.T) {
 			calling(r, pipe{r.Client()})
 		}},
 		Want: map[string]zoo.Want{
-			"v1.7.0": {Verdict: explore.Hang, Category: explore.BehindNotification, Says: []string{
+			"v1.7.0": {Verdict: explore.Hang, Category: explore.BehindRequest, Says: []string{
 				"operation call", "the Write of notifications/cancelled", `holds      tools/call "slow" by call#1`, "cancel_test.go"}, Hidden: anyRoom},
 			"v1.8.0": {},
 		},

@@ -208,7 +208,7 @@ func TestConnectDeadline(t *testing.T) {
 			})
 		}},
 		Want: map[string]zoo.Want{
-			"v1.8.0":     {Verdict: explore.Hang, Category: explore.BehindNotification, Says: []string{"operation connect", "mcp.(*Client).Connect"}},
+			"v1.8.0":     {Verdict: explore.Hang, Category: explore.BehindRequest, Says: []string{"operation connect", "mcp.(*Client).Connect"}},
 			"v1.8.0+fix": {},
 		},
 	}.Run(t)

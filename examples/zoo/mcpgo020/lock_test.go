@@ -19,7 +19,7 @@ import (
 // v0.20.1 it is given back.
 //
 // Who left the lock is gone from the stacks, so that nothing tells whether somebody
-// outside of the run might give it back: the verdict is the waiter's place, no proof.
+// outside of the run might give it back: the verdict is a stall, which is seen and not proved.
 func TestListThenAdd(t *testing.T) {
 	zoo.Case{
 		Name: "mcp-go 138 list, then add",
@@ -32,7 +32,7 @@ func TestListThenAdd(t *testing.T) {
 			r.Op("add", func(context.Context) error { s.AddTool(mcp.NewTool("second"), tool); return nil })
 		}},
 		Want: map[string]zoo.Want{
-			"v0.20.0": {Verdict: explore.Undecided, Says: []string{"waits for a mutex", "AddTools server.go"}},
+			"v0.20.0": {Verdict: explore.Stall, Category: explore.NeverSent, Says: []string{"waits for a mutex", "AddTools server.go"}},
 			"v0.20.1": {},
 		},
 	}.Run(t)

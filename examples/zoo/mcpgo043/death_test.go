@@ -29,7 +29,7 @@ func TestServerDeath(t *testing.T) {
 			Check: func(r *explore.Run) error { return nil },
 		},
 		Want: map[string]zoo.Want{
-			"v0.43.2": {Session: "mcpgo-714", Verdict: explore.Hang, Category: explore.AnswerLost, Says: []string{"operation call", `the server owes the response to tools/call "work" by call#1, and has closed`, "was told at step"}},
+			"v0.43.2": {Session: "mcpgo-714", Verdict: explore.Hang, Category: explore.AnswerLost, Says: []string{"operation call", `the server owes the response to tools/call "work" by call#1, and has closed`, "learnt at step"}},
 			"v0.44.0": {},
 		},
 	}.Run(t)
@@ -50,7 +50,7 @@ func TestSessionServerDeath(t *testing.T) {
 			Check: func(r *explore.Run) error { return nil },
 		},
 		Want: map[string]zoo.Want{
-			"v0.43.2": {Verdict: explore.Hang, Category: explore.AnswerLost, Says: []string{"operation call", `the server owes the response to tools/call "work" by call#1, and has closed`, "was told at step"}},
+			"v0.43.2": {Verdict: explore.Hang, Category: explore.AnswerLost, Says: []string{"operation call", `the server owes the response to tools/call "work" by call#1, and has closed`, "learnt at step"}},
 			"v0.44.0": {},
 		},
 	}.Run(t)

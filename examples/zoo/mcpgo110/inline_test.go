@@ -53,7 +53,7 @@ func TestResourceAsksRoots(t *testing.T) {
 			})
 		}},
 		Want: map[string]zoo.Want{
-			"v1.1.0": {Session: "mcpgo-976-roots", Verdict: explore.Stall, Category: explore.BehindNotification, Says: []string{
+			"v1.1.0": {Session: "mcpgo-976-roots", Verdict: explore.Stall, Category: explore.BehindRequest, Says: []string{
 				`resources/read "zoo://roots"`, "roots/list", "server reader (c2s)", "ListRoots stdio.go"}},
 			"v1.1.1": {},
 		},
@@ -99,7 +99,7 @@ func TestListen(t *testing.T) {
 			r.Op("listen, list", func(ctx context.Context) error { return listenAndList(ctx, r.Client()) })
 		}},
 		Want: map[string]zoo.Want{
-			"v1.1.0": {Session: "mcpgo-976-listen", Verdict: explore.Stall, Category: explore.BehindNotification, Says: []string{
+			"v1.1.0": {Session: "mcpgo-976-listen", Verdict: explore.Stall, Category: explore.BehindRequest, Says: []string{
 				"subscriptions/listen", "tools/list", "server reader (c2s)", "handleSubscriptionsListen subscriptions.go"}},
 			"v1.1.1": {},
 		},
@@ -126,7 +126,7 @@ func listenAndList(ctx context.Context, conn transport.Conn) error {
 
 func TestSessionRoots(t *testing.T) {
 	played(t, "mcp-go 976 resource, session", "mcpgo-976-roots", rooted, zoo.Want{
-		Verdict: explore.Stall, Category: explore.BehindNotification, Says: []string{
+		Verdict: explore.Stall, Category: explore.BehindRequest, Says: []string{
 			`resources/read "zoo://roots"`, "roots/list", "server reader (c2s)", "ListRoots stdio.go"}})
 }
 
@@ -134,7 +134,7 @@ func TestSessionListen(t *testing.T) {
 	played(t, "mcp-go 976 listen, session", "mcpgo-976-listen", func() *server.MCPServer {
 		return server.NewMCPServer("listened to", "1", server.WithToolCapabilities(true))
 	}, zoo.Want{
-		Verdict: explore.Stall, Category: explore.BehindNotification, Says: []string{
+		Verdict: explore.Stall, Category: explore.BehindRequest, Says: []string{
 			"subscriptions/listen", "tools/list", "server reader (c2s)", "handleSubscriptionsListen subscriptions.go"}})
 }
 
