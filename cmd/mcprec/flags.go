@@ -436,11 +436,6 @@ func (r *ruleFlags) warnUnused(w io.Writer, rules match.Rules, read func(timelin
 	return nil
 }
 
-func normalizerHelp() string {
-	return "Normalizers, by name, none of which is on by itself:\n" +
-		helpTable(8, match.Normalizers(), func(n match.Normalizer) (string, string) { return n.Name, n.Does })
-}
-
 // modelFlags are the flags --client and --server.
 type modelFlags struct{ client, server string }
 
