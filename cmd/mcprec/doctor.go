@@ -105,6 +105,9 @@ func (c *checkup) store() (err error) {
 	defer closeInto(&err, db)
 	if db.Missing() {
 		c.say("store", "%s: not there yet; the first recording makes it", db.Info().Location)
+		if c.home.Place != "" {
+			c.wrong("there is no store at --store")
+		}
 		return nil
 	}
 	masker, err := c.home.Masker(nil)

@@ -115,6 +115,9 @@ func (v *verification) store(home home) (err error) {
 		return err
 	}
 	defer closeInto(&err, db) // without tidying: verify changes nothing
+	if db.Missing() {
+		return cli.Usagef("%w", db.NotFound(""))
+	}
 	ctx := v.cmd.Context()
 	if err := db.Verify(ctx, v.fault); err != nil {
 		return err
@@ -199,6 +202,9 @@ func runRepair(cmd *cobra.Command, home home, dry bool) (err error) {
 		return err
 	}
 	defer closeInto(&err, db)
+	if db.Missing() {
+		return cli.Usagef("%w", db.NotFound(""))
+	}
 	damaged := uint64(0)
 	lost := false
 	err = db.Repair(cmd.Context(), dry, func(repaired store.Repaired) {
