@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"github.com/mcprec/mcprec/replay/surface"
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store/jsonl"
+	"github.com/mcprec/mcprec/transport/phrase"
 )
 
 type ciOptions struct {
@@ -31,6 +33,7 @@ type ciOptions struct {
 	sarif    string
 	baseline string
 	accept   bool
+	noServer bool
 	anyOrder bool
 	timeout  time.Duration
 }
@@ -63,6 +66,7 @@ func newCI() *cobra.Command {
 	f.StringVar(&o.sarif, "sarif", "", "also write a SARIF 2.1.0 log to `FILE`")
 	f.StringVar(&o.baseline, "baseline", "", "what the server must offer is in this `SESSION`")
 	f.BoolVar(&o.accept, "accept", false, "make what the server says now the recording")
+	f.BoolVar(&o.noServer, "no-server", false, "check the recordings alone")
 	f.BoolVar(&o.anyOrder, "any-order", false, "notifications may come on either side of an answer")
 	f.DurationVar(&o.timeout, "timeout", 30*time.Second, "give up after so long without a recorded message")
 	return cmd
@@ -164,6 +168,9 @@ func runCI(cmd *cobra.Command, options ciOptions, paths, command []string) error
 		return fault
 	case ci.fails():
 		return cli.ErrVerdict
+	case !ci.live && ci.baseline == "" && !ci.noServer && len(names) > 0:
+		fmt.Fprintln(cmd.ErrOrStderr(), "mcprec: no server was asked: add -- COMMAND or --target URL, or --no-server to check the recordings alone")
+		return cli.ErrVerdict
 	case len(names) == 0:
 		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: nothing compared: there is no *.jsonl in %s\n", strings.Join(paths, ", "))
 		return cli.ErrVerdict
@@ -189,8 +196,16 @@ func (ci *ciRun) prepare(paths []string) (err error) {
 		return cli.Usagef("--accept records what a server says; add -- COMMAND or --target URL")
 	case ci.accept && ci.baseline != "":
 		return cli.Usagef("--accept rewrites the fixtures; to accept what a server offers for --baseline, copy a fixture to it")
+	case ci.live && ci.noServer:
+		return cli.Usagef("--no-server and a server; give one of them")
 	case ci.timeout <= 0:
 		return cli.Usagef("--timeout %v: want a duration above 0", ci.timeout)
+	}
+	for i, path := range paths {
+		if _, err := os.Stat(path); err != nil && i > 0 && !ci.live { // the words of a command, perhaps
+			return cli.Usagef("ci: %s is no file and no folder; the command of a server stands behind --: mcprec ci %s -- %s",
+				path, phrase.ShellLine(paths[:i]...), phrase.ShellLine(paths[i:]...))
+		}
 	}
 	if err := ci.target.Check(ci.command); err != nil {
 		return err

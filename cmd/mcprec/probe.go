@@ -78,6 +78,7 @@ func runProbe(cmd *cobra.Command, o probeOptions, command []string) error {
 	})
 	line.Erase()
 	if sig := wanted(); sig != nil && errors.Is(err, external.ErrStopped) {
+		fmt.Fprintln(cmd.ErrOrStderr(), "mcprec: interrupted before the probe had a result")
 		return &cli.Status{Code: cli.ExitFine, Signal: sig}
 	}
 	var refused *probe.Refusal

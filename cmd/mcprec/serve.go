@@ -358,7 +358,7 @@ func (s *service) playHTTP(rules match.Rules, options standin.EndpointOptions) e
 	address := s.options.listen.Listen
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
-		return cli.Usagef("--listen %s: %v", address, err)
+		return recording.ListenFault(address, err)
 	}
 	options.Origins = s.options.listen.Origins
 	options.Watch = s.watch

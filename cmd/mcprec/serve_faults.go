@@ -49,8 +49,8 @@ func (o *faultFlags) parse(overHTTP bool) error {
 		if err != nil {
 			return cli.Usagef("--%v", err)
 		}
-		if r.Action == fault.Status && !overHTTP {
-			return cli.Usagef("--fault %q: a status is for HTTP: add --listen, or take disconnect", text)
+		if (r.Action == fault.Status || r.Action == fault.EndStream) && !overHTTP {
+			return cli.Usagef("--fault %q: %s is for HTTP: add --listen, or take disconnect", text, r.Action)
 		}
 		o.rules = append(o.rules, r)
 	}
@@ -88,6 +88,7 @@ func (o *faultFlags) begin(s *service, options *standin.ServeOptions, transportN
 	if len(o.rules) > 0 {
 		t.Machine = fault.New(o.rules, *o.seed)
 		options.Faults = t.Machine
+		options.Stderr = s.errs
 		options.Told = say
 	}
 	if s.db == nil {

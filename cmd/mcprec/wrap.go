@@ -496,6 +496,9 @@ func (w *wrapping) front() (func(*clientconfig.Server) []string, error) {
 			return nil, err
 		}
 	}
+	if temporary := os.TempDir(); place != "" && !w.undo && !w.dry && (place == temporary || strings.HasPrefix(place, temporary+string(filepath.Separator))) {
+		fmt.Fprintf(w.cmd.ErrOrStderr(), "mcprec: the sessions of these servers will go to %s, a temporary folder: unset MCPREC_HOME, or name another --store, and wrap again\n", place)
+	}
 	return func(s *clientconfig.Server) []string {
 		words := []string{program, "record"}
 		if place != "" && !s.OwnHome {

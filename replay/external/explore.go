@@ -291,8 +291,7 @@ func (x *explorer) playPlain() (goesOn bool, err error) {
 			x.report.Requests++
 		}
 	}
-	if failed := x.plain.errors; x.plain.found == nil && len(failed) > 0 && len(failed) == len(x.plain.answers) && x.peer.hadResults() {
-		x.report.Failed = failed
+	if x.plain.found == nil && x.failsPlain() {
 		return false, nil
 	}
 	switch found := x.plain.found; {
@@ -302,6 +301,25 @@ func (x *explorer) playPlain() (goesOn bool, err error) {
 		return false, fmt.Errorf("the recorded order does not come to the same end each time: %s in some processes, and not in others", found.kind)
 	}
 	return false, nil
+}
+
+// failsPlain notes the errors in the recorded order where the recorded server had results, and reports whether it
+// has nothing else.
+func (x *explorer) failsPlain() bool {
+	results := x.peer.results()
+	for _, seq := range slices.Sorted(maps.Keys(x.plain.errors)) {
+		if slices.Contains(results, seq) {
+			x.report.Unlike = append(x.report.Unlike, x.plain.errors[seq])
+		}
+	}
+	if len(results) == 0 || len(x.plain.errors) == 0 || len(x.plain.errors) < len(x.plain.answers) {
+		return false
+	}
+	for _, seq := range slices.Sorted(maps.Keys(x.plain.errors)) {
+		x.report.Failed = append(x.report.Failed, x.plain.errors[seq])
+	}
+	x.report.Unlike = nil
+	return true
 }
 
 // steady plays plainly once more, and notes which answers are not the same again.

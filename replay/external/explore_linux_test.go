@@ -298,7 +298,7 @@ type crowd struct {
 
 func (*crowd) name() string                                 { return "server" }
 func (*crowd) recorded() string                             { return "client" }
-func (*crowd) hadResults() bool                             { return false }
+func (*crowd) results() []uint64                            { return nil }
 func (*crowd) joins(frame) bool                             { return false }
 func (*crowd) whyApart(_, _ frame) string                   { return "" }
 func (*crowd) words(c Choice, _ func(uint64) string) string { return Schedule{c}.Token() }

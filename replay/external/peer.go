@@ -21,8 +21,8 @@ type peer interface {
 	recorded() string
 	// play starts a process, plays a schedule to it, and ends it. The error is [ErrStopped] if that was cut short.
 	play(schedule Schedule, patience patience) (play, error)
-	// hadResults reports whether a recorded server answered a request with a result.
-	hadResults() bool
+	// results returns the events of the recorded requests that were answered with a result.
+	results() []uint64
 	// choices returns the choices that can be made alone, by kind, of the frames of a plain play.
 	choices(frames []frame) [][]Choice
 	// joins reports whether a message of the recorded end is worth joining to its neighbour.
@@ -62,7 +62,7 @@ func (p patience) isWorthIt(look procfs.Look, waited time.Duration) bool {
 type play struct {
 	found   *fault            // nil: nothing is wrong
 	answers map[uint64]string // of a server, by the event of the request, without ids and folders
-	errors  []string          // of a server: its answers that are errors, each with its request
+	errors  map[uint64]string // of a server: its answers that are errors, by the event of the request, and with its name
 	output  string            // of a client, without the folder
 	frames  []frame           // as they went out
 

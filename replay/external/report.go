@@ -27,7 +27,8 @@ type Report struct {
 	// Failed is set if nothing could be compared: in the recorded order the server answered with errors alone,
 	// and the recorded one had results. It lists the errors.
 	Failed   []string      `json:"failed,omitempty"`
-	Unjudged int           `json:"unjudged,omitempty"` // schedules in which a client asked for what the recording does not have
+	Unlike   []string      `json:"not_as_recorded,omitempty"` // answers in the recorded order that are errors, and were results
+	Unjudged int           `json:"unjudged,omitempty"`        // schedules in which a client asked for what the recording does not have
 	Took     time.Duration `json:"took_ns"`
 	Shown    *Shown        `json:"-"` // with Options.Keep the play of the first finding, or of the token
 }
@@ -97,6 +98,7 @@ func (r Report) Rest() string {
 	if len(r.Open) > 0 {
 		fmt.Fprintf(&b, "note: the client deleted its session, and the server came to rest with a response still open, and without an answer: %s\n", names(r.Open))
 	}
+	b.WriteString(r.unlikeText())
 	found := "nothing was found"
 	if len(r.Failed) > 0 {
 		b.WriteString("nothing was compared: the server answers every request of the recorded client with an error, and the recorded server had results\n")
@@ -126,6 +128,19 @@ func (r Report) Rest() string {
 		fmt.Fprintf(&b, "the search was ended before %d orders: %s\n", r.Planned, r.Ended)
 	}
 	return b.String()
+}
+
+// unlikeText says which answers in the recorded order are errors, and were results in the recording.
+func (r Report) unlikeText() string {
+	if len(r.Unlike) == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("note: the recorded order is not as recorded: %s of %d answered with an error, and had a result in the recording\n",
+		phrase.Plural(uint64(len(r.Unlike)), "request"), r.Requests)
+	for _, failed := range r.Unlike[:min(len(r.Unlike), mostFailed)] {
+		text += "  " + failed + "\n"
+	}
+	return text
 }
 
 // apartText says which messages were not joined: "not joined: #5 and #7, #7 and #9: the client spoke in between".

@@ -141,12 +141,14 @@ func isOverHTTP(events []store.Event) bool {
 	return slices.ContainsFunc(events, func(e store.Event) bool { return e.Kind == store.HTTP })
 }
 
-// hadResults reports whether the recorded server answered a request with a result.
-func (s serverPeer) hadResults() bool {
-	isResult := func(c *timeline.Call) bool {
-		return c.Dir == transport.ClientToServer && c.Answered() && (c.Failure == "" || c.Failure == timeline.ToolError)
+// results implements peer.
+func (s serverPeer) results() (requests []uint64) {
+	for _, c := range timeline.CallsOf(s.events).All() {
+		if c.Dir == transport.ClientToServer && c.Answered() && (c.Failure == "" || c.Failure == timeline.ToolError) {
+			requests = append(requests, c.Request)
+		}
 	}
-	return slices.ContainsFunc(timeline.CallsOf(s.events).All(), isResult)
+	return requests
 }
 
 // play starts a process, plays the schedule and ends the process.

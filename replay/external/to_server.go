@@ -436,7 +436,10 @@ func (p *player) hearAnswer(m *timeline.Message) {
 	if r.isOwed {
 		p.play.answers[r.seq] = p.canonical(m.Message)
 		if m.Error != nil {
-			p.play.errors = append(p.play.errors, fmt.Sprintf("%s (#%d): %s", r.what, r.seq, p.canonical(m.Message)))
+			if p.play.errors == nil {
+				p.play.errors = map[uint64]string{}
+			}
+			p.play.errors[r.seq] = fmt.Sprintf("%s (#%d): %s", r.what, r.seq, p.canonical(m.Message))
 		}
 	}
 	isCut := func(c Choice) bool { return c.Kind == Cut && r.seq == c.First } // the answer may have waited

@@ -3,7 +3,8 @@
 //
 //	rule     = FILTER action { modifier }
 //	action   = "delay" DURATION | "drop" | "duplicate" | "reorder" [ DURATION ] | "late-progress" |
-//	           "half-message" [ "silent" ] | "disconnect" | "silent" | "status" CODE
+//	           "half-message" [ "silent" ] | "disconnect" | "end-stream" | "silent" |
+//	           "stderr" SIZE | "status" CODE
 //	modifier = N "%" | "once" | "first" N
 //
 // FILTER is the language of package filter, as in tool:search; without one every message fits.
@@ -27,6 +28,8 @@
 //	half-frame     the first half of the message is sent, and the connection is cut; with
 //	               silent it stays open and nothing follows
 //	disconnect     the connection is cut in place of the message
+//	end-stream     over HTTP: the response ends in place of the message, as if all was said
+//	stderr SIZE    so many bytes (100k, 1M) go to standard error in front of the message, once a call
 //	silent         the message is not sent, and nothing is sent any more
 //	status CODE    over HTTP: the client's request is answered with the status, and goes no further
 //

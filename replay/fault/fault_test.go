@@ -37,6 +37,10 @@ func play(t *testing.T, text string) string {
 				fmt.Fprintf(&b, "half of %s, open %t\n", s.Frame.Bytes, s.Open)
 			case fault.Cut:
 				fmt.Fprintf(&b, "cut before %s\n", s.Frame.Bytes)
+			case fault.End:
+				fmt.Fprintf(&b, "the response ends before %s\n", s.Frame.Bytes)
+			case fault.Err:
+				fmt.Fprintf(&b, "%d bytes to standard error\n", s.Size)
 			case fault.Refuse:
 				fmt.Fprintf(&b, "refused with %d\n", s.Code)
 			case fault.Note:
@@ -155,7 +159,7 @@ func TestParse(t *testing.T) {
 		{"kind:response reorder 2s once", ""},
 		{"half-message silent once", ""},
 		{"status 503 10%", ""},
-		{"", `fault "": at 1: no action; want one of delay, drop, duplicate, reorder, late-progress, half-message, disconnect, silent, status behind the filter`},
+		{"", `fault "": at 1: no action; want one of delay, drop, duplicate, reorder, late-progress, half-message, disconnect, end-stream, silent, stderr, status behind the filter`},
 		{"tool:search explode", `fault "tool:search explode": at 13: "explode" is no action; want one of delay, drop, `},
 		{"tool:search dealy 5s", `fault "tool:search dealy 5s": at 13: "dealy" is no action; want one of delay, drop, `},
 		{"tool:search", `fault "tool:search": at 12: no action; want one of delay, drop, `},

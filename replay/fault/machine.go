@@ -61,6 +61,8 @@ const (
 	Send     StepKind = iota // send the frame
 	SendHalf                 // send the first half of the frame, and cut its connection unless Open
 	Cut                      // cut the connection that the frame was to go out on
+	End                      // end the HTTP response that the frame was to go out on, as if all was said
+	Err                      // write so many bytes as Size says to standard error
 	Refuse                   // answer the client's frame with the HTTP status in Code
 	Note                     // nothing: Text tells the fault that the next step, or none, carries out
 )
@@ -71,6 +73,7 @@ type Step struct {
 	Frame transport.Frame
 	Open  bool
 	Code  int
+	Size  int
 	Text  string
 }
 
@@ -140,6 +143,9 @@ func (m *Machine) Say(now time.Duration, frame transport.Frame) (steps []Step) {
 	if r.Silent {
 		what += " silent"
 	}
+	if r.Action == Flood {
+		what = fmt.Sprintf("%d bytes to standard error", r.Size)
+	}
 	steps = m.tell(f, entry, r, what)
 	switch r.Action {
 	case Delay:
@@ -158,6 +164,14 @@ func (m *Machine) Say(now time.Duration, frame transport.Frame) (steps []Step) {
 	case Disconnect:
 		f.cut = true
 		steps = append(steps, Step{Kind: Cut, Frame: frame})
+	case EndStream:
+		f.cut = true
+		steps = append(steps, Step{Kind: End, Frame: frame})
+	case Flood:
+		if len(steps) > 0 { // once a call
+			steps = append(steps, Step{Kind: Err, Size: r.Size})
+		}
+		steps = append(steps, m.send(frame, f, entry)...)
 	case Silent:
 		m.silent = true
 	}

@@ -28,11 +28,13 @@ const (
 	HalfFrame    Action = "half-message"
 	Disconnect   Action = "disconnect"
 	Silent       Action = "silent"
+	EndStream    Action = "end-stream"
+	Flood        Action = "stderr"
 	Status       Action = "status"
 )
 
 // Actions lists the actions.
-var Actions = []Action{Delay, Drop, Duplicate, Reorder, LateProgress, HalfFrame, Disconnect, Silent, Status}
+var Actions = []Action{Delay, Drop, Duplicate, Reorder, LateProgress, HalfFrame, Disconnect, EndStream, Silent, Flood, Status}
 
 // Rule is a fault, and the messages that it falls on.
 type Rule struct {
@@ -40,6 +42,7 @@ type Rule struct {
 	Wait   time.Duration // of a delay, or of a reorder
 	Silent bool          // of a half-frame: the connection stays open
 	Code   int           // of a status
+	Size   int           // of a flood of standard error, in bytes
 	Chance float64       // 0 to 1
 	First  int           // how many calls at most; 0: any number
 
@@ -122,6 +125,13 @@ func (r *Rule) parseArguments(text string, words []word) error {
 			r.Silent = true
 			next()
 		}
+	case Flood:
+		w := next()
+		size, isSize := parseSize(w.text)
+		if !isSize {
+			return failure(text, w.at, "stderr: want how many bytes, such as 100k or 1M, not %s", quote(w.text))
+		}
+		r.Size = size
 	case Status:
 		w := next()
 		code, err := strconv.Atoi(w.text)
@@ -154,6 +164,22 @@ func (r *Rule) parseArguments(text string, words []word) error {
 		}
 	}
 	return nil
+}
+
+// parseSize reads a number of bytes, up to 1,000M: 5000, 100k, 1M.
+func parseSize(text string) (size int, isSize bool) {
+	unit := 1
+	if number, found := strings.CutSuffix(text, "k"); found {
+		text, unit = number, 1000
+	} else if number, found := strings.CutSuffix(text, "M"); found {
+		text, unit = number, 1_000_000
+	}
+	const most = 1_000_000_000
+	size, err := strconv.Atoi(text)
+	if err != nil || size < 1 || size > most/unit {
+		return 0, false
+	}
+	return size * unit, true
 }
 
 // split returns the words of a rule. Blanks in quotes belong to a word.

@@ -3,7 +3,9 @@ package standin
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/mcprec/mcprec/replay/fault"
@@ -74,6 +76,10 @@ func (s *serving) carryOut(ctx context.Context, steps []fault.Step) error {
 			body := fmt.Appendf(nil, "mcprec: a fault answers with status %d\n", step.Code)
 			header := http.Header{"Content-Type": {"text/plain; charset=utf-8"}}
 			s.responses.Answer(step.Frame.Stream, streamable.Answer{Status: step.Code, Header: header, Plain: true, Body: body})
+		case step.Kind == fault.Err:
+			err = s.flood(step.Size)
+		case step.Kind == fault.End && s.responses != nil:
+			s.responses.EndStream(step.Frame)
 		case s.responses != nil:
 			s.responses.Break(step.Frame, step.Kind == fault.SendHalf, step.Open)
 		case step.Kind == fault.SendHalf:
@@ -87,6 +93,20 @@ func (s *serving) carryOut(ctx context.Context, steps []fault.Step) error {
 		}
 		if err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// flood writes so many bytes to standard error, in lines. It waits as long as nobody reads them: a server does.
+func (s *serving) flood(size int) error {
+	if s.Stderr == nil {
+		return nil
+	}
+	line := strings.Repeat("a fault floods standard error. ", 3)[:80-1] + "\n"
+	for written := 0; written < size; written += len(line) {
+		if _, err := io.WriteString(s.Stderr, line[max(0, len(line)-(size-written)):]); err != nil {
+			return fmt.Errorf("write to standard error: %w", err)
 		}
 	}
 	return nil

@@ -29,6 +29,8 @@ type ServeOptions struct {
 	// Faults decides what goes wrong with the frames; nil: nothing does. An Endpoint needs one
 	// for each session.
 	Faults *fault.Machine
+	// Stderr gets what a fault writes to standard error; nil: nothing is written.
+	Stderr io.Writer
 	// Told gets each fault before it happens, from one goroutine at a time; it may be nil.
 	Told func(text string)
 	// Tap wraps the connection, to see what passes on it; it may be nil.
@@ -45,6 +47,7 @@ type ServeOptions struct {
 type responses interface {
 	Answer(exchange uint64, answer streamable.Answer)
 	Break(frame transport.Frame, half, open bool)
+	EndStream(frame transport.Frame)
 }
 
 // errCut ends a session whose only stream a fault has cut.

@@ -177,6 +177,25 @@ func (c *ServerConn) Break(frame transport.Frame, half, open bool) {
 	s.wake()
 }
 
+// EndStream ends the response on which the frame would go out, as if all was said: without the frame, and without
+// an error of the transport. The frame is lost, and so are later frames of its exchange.
+func (c *ServerConn) EndStream(frame transport.Frame) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.route(frame)
+	if s.number == 0 { // the client may ask for the standalone stream again
+		s.newest++
+		s.wake()
+		return
+	}
+	if len(s.events) == 0 {
+		s.setForm(StreamForm) // JSON without a message would be a fault of its own
+	}
+	s.over = true
+	c.lost[s.number] = true
+	s.wake()
+}
+
 // route finds the stream for a frame.
 func (c *ServerConn) route(frame transport.Frame) *serverStream {
 	if s := c.streams[frame.Stream]; s != nil && frame.Stream != 0 && s.accepts(frame) {

@@ -6,8 +6,10 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
@@ -84,5 +86,19 @@ func TestProbeOf(t *testing.T) {
 		if probeOf(tt.of, link) {
 			t.Errorf("%s: a symbolic link is replaced", tt.name)
 		}
+	}
+}
+
+// TestListenFault: where another process listens, the error says how to listen elsewhere.
+func TestListenFault(t *testing.T) {
+	first, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Close()
+	address := first.Addr().String()
+	_, err = net.Listen("tcp", address)
+	if fault := ListenFault(address, err).Error(); !strings.HasSuffix(fault, "use --listen 127.0.0.1:0, which takes a free port") {
+		t.Error(fault)
 	}
 }

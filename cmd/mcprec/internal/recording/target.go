@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
@@ -42,7 +43,7 @@ func Target(ctx context.Context, std cli.Streams, options Options) error {
 	}
 	listener, err := net.Listen("tcp", options.Listen)
 	if err != nil {
-		return cli.Usagef("--listen %s: %v", options.Listen, err)
+		return ListenFault(options.Listen, err)
 	}
 	r.db, err = session.OpenRecorder(r.Home, r.Sync)
 	if err != nil {
@@ -60,6 +61,15 @@ func Target(ctx context.Context, std cli.Streams, options Options) error {
 		return &cli.Status{Code: cli.ExitLost}
 	}
 	return err
+}
+
+// ListenFault returns the error for an address that cannot be listened at, with what to do where another has it:
+// a second recorder, mostly.
+func ListenFault(address string, err error) error {
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return cli.Usagef("--listen %s: another process listens there, perhaps another mcprec; use --listen 127.0.0.1:0, which takes a free port", address)
+	}
+	return cli.Usagef("--listen %s: %v", address, err)
 }
 
 // proxy passes exchanges through until a signal comes or the context is over, records the
