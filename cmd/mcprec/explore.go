@@ -90,7 +90,7 @@ func newExplore() *cobra.Command {
 	f.Uint64Var(&o.seed, "seed", 0, "other choices of the same strategy")
 	f.StringVar(&o.token, "token", "", "play the one order of this `TOKEN`")
 	addChoice(cmd, &o.level, "vary", "what may change: delivery, or sending too", "delivery", "sending")
-	addOutFlags(cmd, &o.out, "", "write the smallest session that hangs so to `FILE`; with\nCOMMAND the order of the finding, for mcprec view")
+	addOutFlags(cmd, &o.out, "", "write the smallest session that hangs so to `FILE`")
 	addFormat(cmd, &o.format, "", "text", "json")
 	completeWords(cmd, "buffer", "sweep", "0", "1", "c2s=", "unbounded")
 	return cmd
@@ -386,7 +386,7 @@ func (p *processOptions) addFlags(cmd *cobra.Command) {
 	f.StringArrayVar(&p.target.Headers, "header", nil, "with --target: send this `HEADER`, too")
 	f.BoolVar(&p.asServer, "as-server", false, "COMMAND is a client, which starts %SERVER")
 	f.BoolVar(&p.sameOutput, "same-output", false, "with --as-server: compare what the client prints")
-	f.StringVar(&p.script, "script", "", "with COMMAND: print a shell script of the finding, or\nwrite it with --script=`FILE`")
+	f.StringVar(&p.script, "script", "", "with COMMAND: the finding as a shell script, or in a `FILE`")
 	f.Lookup("script").NoOptDefVal = "-"
 	f.IntVarP(&p.jobs, "jobs", "j", 1, "with COMMAND: play `N` orders at once")
 }

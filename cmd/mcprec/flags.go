@@ -396,7 +396,7 @@ func (r *ruleFlags) rules() (rules match.Rules, err error) {
 type fillFlag struct{ fill []string }
 
 func (f *fillFlag) addFlags(cmd *cobra.Command) {
-	cmd.Flags().StringArrayVar(&f.fill, "fill", nil, "put a secret in its placeholder: `NAME=VALUE`, api_key=$KEY")
+	cmd.Flags().StringArrayVar(&f.fill, "fill", nil, "send a secret for its placeholder: `NAME=VALUE`")
 }
 
 // beside returns the rules and the secrets for a fixture, of the flags and of the settings beside it. named are the

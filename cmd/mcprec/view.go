@@ -66,7 +66,7 @@ func newView() *cobra.Command {
 	o.models.addFlags(cmd, "", " in the replay")
 	f := cmd.Flags()
 	f.StringVarP(&o.capacity, "buffer", "c", "", "its buffer: `N`, c2s=N,s2c=N, or unbounded")
-	f.StringVar(&o.token, "token", "", "the replay is the order of this `TOKEN`; one of explore\n-- COMMAND: play it to COMMAND, and show that")
+	f.StringVar(&o.token, "token", "", "show the order of this `TOKEN`")
 	f.Var(&o.at, "at", "open the page at this `EVENT`")
 	f.StringVar(&o.listen, "listen", "127.0.0.1:0", "listen at this `ADDRESS` of this machine")
 	f.BoolVar(&o.open, "open", false, "open the page in the browser")
