@@ -234,17 +234,11 @@ function Words({ run, setup, options, pick }) {
   const { verdict } = run;
   const parts = [run.words, verdict.explanation, verdict.waits, verdict.changes].map((part) => JSON.stringify(part));
   const words = said(options?.words, parts.join(" "));
-  const summary = verdict.summary || "";
   return (
     <>
       <h1>{run.words}</h1>
-      {summary && (
-        <p>
-          <strong>{plain(summary[0].toUpperCase() + summary.slice(1))}.</strong>
-        </p>
-      )}
       <p>
-        <Linked text={verdict.explanation || "Both ends come to the end of the session."} pick={pick} />
+        <Linked text={verdict.summary || verdict.explanation || "Both sides come to the end of the session."} pick={pick} />
       </p>
       <dl class="said">
         {["client", "server"].map((end) => (

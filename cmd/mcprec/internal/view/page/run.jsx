@@ -123,7 +123,7 @@ export function Heads({ story, width, setup, apart }) {
             {clip(setup[end] || "", room)}
           </text>
           {!size.narrow && story.levels.some((level) => level?.inner?.[end]) && (
-            <text class="small dim" x={size[end] + (end === "client" ? -74 : 74)} y="16">
+            <text class="small dim" x={size[end] + (end === "client" ? -86 : 86)} y="16">
               notification queue
             </text>
           )}
