@@ -238,7 +238,10 @@ function Words({ run, setup, options, pick }) {
     <>
       <h1>{run.words}</h1>
       <p>
-        <Linked text={verdict.summary || verdict.explanation || "Both sides come to the end of the session."} pick={pick} />
+        <Linked
+          text={verdict.summary || verdict.explanation || "Both sides come to the end of the session."}
+          pick={pick}
+        />
       </p>
       <dl class="said">
         {["client", "server"].map((end) => (
