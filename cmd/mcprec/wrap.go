@@ -321,7 +321,7 @@ func (w *wrapping) remark(servers []clientconfig.Server, unedited []clientconfig
 
 // byHandAdvice says what to write into a file that is not edited.
 func byHandAdvice(at clientconfig.Location) string {
-	return fmt.Sprintf("%s: %s is YAML, which is not edited; write there mcprec's full path as the command, and before the old command as arguments: record -l client=%s -l server=NAME --",
+	return fmt.Sprintf("%s: %s is YAML, which is not edited; write there mcprec's full path as the command, and before the old command as arguments: record -l client=%s -l server=NAME",
 		at.Client, shortPath(at.File), at.Client)
 }
 
@@ -504,7 +504,11 @@ func (w *wrapping) front() (func(*clientconfig.Server) []string, error) {
 		if place != "" && !s.OwnHome {
 			words = append(words, "--store", place)
 		}
-		return append(words, "-l", "client="+s.Client, "-l", "server="+s.Name, "--")
+		words = append(words, "-l", "client="+s.Client, "-l", "server="+s.Name)
+		if strings.HasPrefix(s.Command[0], "-") {
+			words = append(words, "--") // MCP Inspector takes it for its own, so others have none
+		}
+		return words
 	}, nil
 }
 

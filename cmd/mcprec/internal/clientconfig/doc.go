@@ -29,7 +29,7 @@
 //
 // The old command keeps its own bytes and becomes an argument:
 //
-//	"command": "/usr/local/bin/mcprec", "args": ["record", "-l", "client=cursor", "-l", "server=fs", "--", "npx", "-y", "x"]
+//	"command": "/usr/local/bin/mcprec", "args": ["record", "-l", "client=cursor", "-l", "server=fs", "npx", "-y", "x"]
 //
 // originals.go keeps what stood in the place of each edit, in wraps.jsonl in the store's folder
 // (0600; the store in use when the server was wrapped): an [Original] a line, with the old and the new bytes of the command and of the arguments.

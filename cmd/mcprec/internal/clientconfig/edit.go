@@ -303,7 +303,7 @@ func (s *Server) restoring(doc []byte, was Parts) []splice {
 // unwrapping returns the splices that take the words of mcprec record out of an entry that was
 // edited since, or of which nothing was kept. With keep the program stays, instead of the one behind them.
 func (s *Server) unwrapping(doc []byte, was *Original, keep bool) []splice {
-	after := afterDashes(s.Command)
+	after := commandAt(s.Command)
 	if command := s.command.value; command.kind == list {
 		if keep {
 			return []splice{{span{command.items[0].to, command.items[after].to}, ""}}

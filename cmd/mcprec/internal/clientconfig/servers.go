@@ -39,7 +39,7 @@ type Server struct {
 
 // Recorded returns the command line behind a recorder: what mcprec record starts.
 func (s *Server) Recorded() []string {
-	if at := afterDashes(s.Command); at > 0 {
+	if at := commandAt(s.Command); at > 0 {
 		return s.Command[at:]
 	}
 	return nil
@@ -47,12 +47,12 @@ func (s *Server) Recorded() []string {
 
 // Store returns the folder of the store that a recorder in front names, or "".
 func (s *Server) Store() string {
-	words := s.Command[:afterDashes(s.Command)]
+	words := s.Command[:commandAt(s.Command)]
 	at := slices.Index(words, "--store")
 	if at < 0 {
 		return ""
 	}
-	return words[at+1] // «--» at the latest
+	return words[at+1]
 }
 
 // IsOwn reports whether a server is that of mcprec mcp, which answers from the recordings, and is not
@@ -214,7 +214,7 @@ func stateOf(command []string) State {
 		return Direct
 	}
 	hasLabel := func(name string) bool {
-		return slices.ContainsFunc(command[:afterDashes(command)], func(word string) bool { return strings.HasPrefix(word, name+"=") })
+		return slices.ContainsFunc(command[:commandAt(command)], func(word string) bool { return strings.HasPrefix(word, name+"=") })
 	}
 	if hasLabel("client") && hasLabel("server") {
 		return Wrapped
@@ -225,12 +225,27 @@ func stateOf(command []string) State {
 	return Direct
 }
 
-// afterDashes returns the index of the first word behind the «--» of a command line such as mcprec
-// record -- COMMAND; 0 for any other.
-func afterDashes(command []string) int {
-	dashes := slices.Index(command, "--")
-	if dashes < 2 || command[1] != "record" || dashes == len(command)-1 {
+// commandAt returns the index of the first word of COMMAND in a command line such as mcprec record -l client=cursor
+// COMMAND, with the flags that wrap writes, or with any flags and «--»; 0 for any other.
+func commandAt(command []string) int {
+	if len(command) < 2 || command[1] != "record" {
 		return 0
 	}
-	return dashes + 1
+	for i := 2; i < len(command); {
+		switch word := command[i]; {
+		case word == "-l" || word == "--store":
+			i += 2
+		case strings.HasPrefix(word, "-"):
+			dashes := slices.Index(command, "--")
+			if dashes < i || dashes == len(command)-1 {
+				return 0
+			}
+			return dashes + 1
+		case i == 2: // a line without flags is nobody's
+			return 0
+		default:
+			return i
+		}
+	}
+	return 0
 }
