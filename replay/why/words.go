@@ -452,19 +452,27 @@ func (w *words) notReading() {
 	w.proves = "that the bytes left the recorder and were not taken"
 }
 
+// apart says how long behind the first moment the second is, or before it: a server may end before a request reaches it.
+func apart(first, second time.Duration) string {
+	if second < first {
+		return phrase.Brief(first-second).String() + " before"
+	}
+	return phrase.Brief(second-first).String() + " after"
+}
+
 func (w *words) serverEnded() {
 	c := w.first.call
 	w.goesOn = true // how it ended is said here
 	w.proves = "that the server ended before it answered"
 	switch {
 	case w.exited.seq != 0:
-		w.say("The server ended %v after the request (#%d), %s.", phrase.Brief(w.exited.at-c.at), w.exited.seq, w.howExited())
+		w.say("The server ended %s the request (#%d), %s.", apart(c.at, w.exited.at), w.exited.seq, w.howExited())
 		w.show(w.exited, "the server ended %s", w.howExited())
 		if w.exit.Killed() {
 			w.suggests = "the system killed it because memory was short, or somebody did (kill -9): no process can catch that"
 		}
 	default:
-		w.say("The server closed its output %v after the request (#%d).", phrase.Brief(w.end.at-c.at), w.end.seq)
+		w.say("The server closed its output %s the request (#%d).", apart(c.at, w.end.at), w.end.seq)
 		w.show(w.end.moment, "%s", w.end.text)
 	}
 	if part := w.noise[s2c]; c.exchange == nil && part.half && part.seq > c.seq && looksLikeMessage(part.text) {

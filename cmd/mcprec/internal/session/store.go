@@ -147,7 +147,7 @@ func (db *Store) newest(ctx context.Context) (none store.Session, _ error) {
 	for i, s := range found {
 		if s.State == store.Live || s.Frames > 0 && db.hasAsked(ctx, s) {
 			if i > 0 && db.errs != nil {
-				fmt.Fprintf(db.errs, "mcprec: this is session %s; in the newest, %s, the client asked for nothing\n", s.ID, found[0].ID)
+				fmt.Fprintf(db.errs, "mcprec: this is session %s; in the newest, %s, the client asked for nothing but the handshake\n", s.ID, found[0].ID)
 			}
 			return s, nil
 		}
@@ -167,26 +167,34 @@ func (db *Store) newest(ctx context.Context) (none store.Session, _ error) {
 // askedWithin is how many events are read for the first thing that a client asks for.
 const askedWithin = 1000
 
-// hasAsked reports whether the client of a session asked for more than the handshake, as a probe does not.
+// hasAsked reports whether the client of a session asked for more than the handshake, as a probe does not, or has no
+// answer to that: a server that does not start is what a user asks about.
 func (db *Store) hasAsked(ctx context.Context, s store.Session) bool {
+	unanswered := 0 // requests of the handshake
 	for step, err := range timeline.Steps(db.Read(ctx, s.ID, 1, store.ReadOptions{})) {
 		switch {
 		case err != nil:
 			return true // the command reports it
 		case step.Seq > askedWithin:
-			return false
-		case step.Kind != store.Frame || step.Dir != transport.ClientToServer:
+			return unanswered > 0
+		case step.Kind != store.Frame:
 			continue
-		case len(step.Messages) == 0: // such as one that is cut
+		case len(step.Messages) == 0 && step.Dir == transport.ClientToServer: // such as one that is cut
 			return true
 		}
 		for _, m := range step.Messages {
-			if m.Kind == transport.Request && !mcp.Greets(m.Method) {
+			switch {
+			case m.Kind == transport.Response && step.Dir == transport.ServerToClient:
+				unanswered--
+			case m.Kind != transport.Request || step.Dir != transport.ClientToServer:
+			case !mcp.Greets(m.Method):
 				return true
+			default:
+				unanswered++
 			}
 		}
 	}
-	return false
+	return unanswered > 0
 }
 
 // NotFoundError says that the store has no such session. One may still come.
