@@ -19,6 +19,9 @@ func (ci *ciRun) report() error {
 	r := output.Document{Head: output.Head{Name: "mcprec ci", Version: version(), Rules: ciRules()}}
 	root := session.RepositoryRoot()
 	for _, f := range ci.fixtures {
+		if f.drive != nil {
+			r.Took += f.drive.took
+		}
 		r.Properties = append(r.Properties, output.Property{Name: "fixture", Value: f.File})
 		r.Sections = append(r.Sections, ci.sections(f, root)...)
 	}

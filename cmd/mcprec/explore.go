@@ -414,6 +414,8 @@ func (o exploreOptions) checkProcess() error {
 		}
 	}
 	switch {
+	case o.out.Name == "-":
+		return cli.Usagef("--out -: standard output has the report; name a file")
 	case o.schedules < 1:
 		return cli.Usagef("--orders %d: want 1 or more", o.schedules)
 	case o.budget < 0:

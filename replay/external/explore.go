@@ -373,7 +373,11 @@ func (x *explorer) tell(watched, does string) {
 
 // watch tells that what a schedule shows is looked at again. It returns a function that tells the end of that.
 func (x *explorer) watch(kind Fault, schedule Schedule) (end func()) {
-	x.tell(possible[kind], strings.Join(x.inWords(schedule), ", "))
+	does := "the recorded order"
+	if len(schedule) > 0 {
+		does = strings.Join(x.inWords(schedule), ", ")
+	}
+	x.tell(possible[kind], does)
 	return func() { x.tell("", "") }
 }
 
@@ -382,9 +386,6 @@ func (x *explorer) inWords(schedule Schedule) []string {
 	words := []string{}
 	for _, c := range schedule {
 		words = append(words, x.peer.words(c, x.name))
-	}
-	if len(words) == 0 {
-		words = append(words, recordedOrder)
 	}
 	return words
 }
@@ -633,9 +634,7 @@ func (x *explorer) add(schedule Schedule, found *fault, held int, played play) {
 	for _, seq := range found.events {
 		f.Requests = append(f.Requests, Request{Event: seq, What: x.what(seq)})
 	}
-	if len(schedule) > 0 {
-		f.Choices = x.inWords(schedule)
-	}
+	f.Choices = x.inWords(schedule)
 	f.Certain = found.look.Activity == procfs.Asleep || found.look.Activity == procfs.Full || found.look.Activity == procfs.Ended ||
 		found.kind == NotSerial || found.kind == Different
 	if found.kind == Hang || found.kind == Lingers {
