@@ -49,12 +49,3 @@ func UnexpectedLines(verdicts []match.StepVerdict) []string {
 	}
 	return []string{MatchLine(slices.Compact(slices.Sorted(slices.Values(flags)))) + "; " + record}
 }
-
-func unique[T comparable](list []T) (kept []T) {
-	for _, s := range list {
-		if !slices.Contains(kept, s) {
-			kept = append(kept, s)
-		}
-	}
-	return kept
-}
