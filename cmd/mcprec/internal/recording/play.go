@@ -49,7 +49,7 @@ func (p Play) Write(out, script cli.File, stdout, stderr io.Writer) error {
 		say("written to %s; run it with sh %s", script.Name, phrase.ShellWord(script.Name))
 	}
 	if secrets > 0 {
-		say("%s in it masked: it may not show the same; --secrets writes the script with them", phrase.Plural(secrets, "secret")+phrase.Agree(int(secrets), " is", " are"))
+		say("%s masked in it: it may not show the same; --secrets writes the script with them", phrase.Plural(secrets, "secret")+phrase.Agree(int(secrets), " is", " are"))
 	}
 	return nil
 }
