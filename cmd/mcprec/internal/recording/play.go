@@ -64,6 +64,9 @@ func (p Play) Session(w io.Writer) error {
 		ID: store.DeriveSessionID([]byte(string(p.Of.Header.ID) + token)), Start: time.Now(), Transport: "stdio",
 		Label: "explore " + token, Command: p.Server.Command, Recorder: p.Recorder,
 	}
+	if p.Server.URL != "" {
+		header.Transport, header.URL = "http", p.Server.URL
+	}
 	return session.Encode(w, p.Of.Masker.Events(jsonl.Each(p.Shown.Events(header))))
 }
 
