@@ -49,6 +49,23 @@ func TestPoint(t *testing.T) {
 }
 
 // A point returns when its context ends, and when the run does.
+// TestAtRest: a pass without a Point says that handlers ran to rest.
+func TestAtRest(t *testing.T) {
+	for points, want := range map[bool]bool{true: false, false: true} {
+		r := Search(t, Plan{Schedules: 3, Setup: func(r *Run) {
+			r.Op("a", func(ctx context.Context) error {
+				if points {
+					Point(ctx, "here")
+				}
+				return nil
+			})
+		}})
+		if r.AtRest != want || strings.Contains(r.Text(), "handlers ran to rest") != want {
+			t.Errorf("points %t: %t\n%s", points, r.AtRest, r.Text())
+		}
+	}
+}
+
 func TestPointEnds(t *testing.T) {
 	never := Strategy(StrategyFunc(func(uint64, int, int) Chooser {
 		return func(_ int, enabled []Step) int { return len(enabled) - 1 }

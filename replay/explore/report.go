@@ -130,6 +130,8 @@ type Report struct {
 	// Decided says that one schedule decides at each capacity, because the peers come to the
 	// same end in every order. The caller sets it: Text then says so in place of the coverage.
 	Decided bool `json:"decided,omitempty"`
+	// AtRest: a search that passed met no [Point], so a live side came to rest between two messages each time.
+	AtRest bool `json:"at_rest,omitempty"`
 	// Steps counts the steps of the failing schedule.
 	Steps int `json:"steps"`
 	// Failing is the failing schedule with its steps; nil after a pass, and for a run that
@@ -249,6 +251,10 @@ func (r Report) Text() string {
 			fmt.Fprintf(&b, "timers: time passed while messages waited in %s; in %d of them a timer then made a side use the transport\n",
 				phrase.Plural(c.Timed, "order"), c.Fired)
 		}
+	}
+	if r.AtRest {
+		b.WriteString("handlers ran to rest between messages: orders of your own goroutines were not tried; " +
+			"explore.Point, or gosdk.Points for all handlers, makes them steps\n")
 	}
 	if r.Schedules > 0 {
 		fmt.Fprintf(&b, "%s: %s\n", r.Level.Words(), r.Level.Meaning())

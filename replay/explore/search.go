@@ -17,6 +17,7 @@ import (
 	"github.com/mcprec/mcprec/replay/explore/schedule"
 	"github.com/mcprec/mcprec/replay/match"
 	"github.com/mcprec/mcprec/replay/order"
+	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/phrase"
 )
 
@@ -35,6 +36,7 @@ type search struct {
 	parser   gate.Parser
 	skipped  halves.Skipped
 	hidden   []string // by the plan's helpers
+	points   bool     // a run that passed met a Point, or no end is live
 	limits   limits
 	late     atomic.Bool // the runs of the search that are under way have to end
 	fallback fallback
@@ -248,7 +250,7 @@ func (s *search) report(run *Run, schedules int) Report {
 func (s *search) found(done int, ended string, tried []Tried) Report {
 	report := Report{
 		Verdict: Pass, Level: s.plan.Level, Engine: s.plan.Engine, Schedules: done, Planned: s.plan.Schedules, Ended: ended,
-		Tried: tried, Coverage: s.seen.Coverage(), Notes: s.notes,
+		Tried: tried, Coverage: s.seen.Coverage(), Notes: s.notes, AtRest: done > 0 && !s.points,
 	}
 	switch {
 	case done == 0:
@@ -407,6 +409,12 @@ func (s *search) leak() Report {
 	return report
 }
 
+// seePoints looks whether a run met a Point. Without one, nothing orders what a live side does between two messages.
+func (s *search) seePoints(run *Run) {
+	isLive := run.peers.live(transport.ClientToServer) || run.peers.live(transport.ServerToClient)
+	s.points = s.points || !isLive || run.outcome.verdict == Pass && run.peers.gate.Points > 0
+}
+
 // noteHidden adds what the helpers of a run keep from being tried.
 func (s *search) noteHidden(run *Run) {
 	for _, what := range run.peers.gate.Hidden() {
@@ -446,6 +454,7 @@ func (s *search) remark(run *Run) {
 	}
 	s.skipped.Count(run.peers.recorded)
 	s.noteHidden(run)
+	s.seePoints(run)
 	if s.plan.Progress != nil {
 		s.plan.Progress(Progress{Done: s.done, Total: s.plan.Schedules, Elapsed: time.Since(s.begin)})
 	}

@@ -22,6 +22,7 @@ type Gate struct {
 	Names    *Namer
 	Breaches []Breach // rules that were broken, in the order of the wire
 	Round    int      // steps released so far
+	Points   int      // calls of Point
 	Recall   bool     // an end took back a frame before the ack, or would have if it had not been taken
 	Garbled  bool     // a line was taken that is no message; see Bytes
 	Used     [2]bool  // which ends, the client's first, have used the gate since this was cleared

@@ -80,6 +80,7 @@ func Point(ctx context.Context, name string) {
 
 // arrive parks a goroutine under a name and its occurrence number.
 func (g *Gate) arrive(name string) *point {
+	g.Points++
 	return g.park(g.Names.count(transport.NoDirection, name))
 }
 

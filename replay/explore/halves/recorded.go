@@ -33,6 +33,7 @@ func newServer(run Run, session *Session, events []store.Event) (*Recorded, *sta
 	h := newRecorded(run, session, transport.ServerToClient, p)
 	h.close = p.Close
 	h.without = p.Without
+	h.unrecorded = p.Unrecorded
 	return h, p
 }
 
@@ -238,17 +239,18 @@ type Recorded struct {
 	calls   *playedCalls
 	said    func() bool // reports whether the client has said all, or nil
 
-	mu      sync.Mutex // never held across a wait
-	machine machine
-	close   func() []match.StepVerdict // how the live end differs from the recorded one
-	without func() []string            // the frames that the half went on without
-	unsent  func() []string            // the notifications that no live server has sent, or nil
-	model   *modelReader               // nil is free
-	queue   []transport.Frame
-	sent    int  // frames taken from the queue
-	flying  int  // of these, not taken yet
-	over    bool // the queue gets no more frames
-	wake    chan struct{}
+	mu         sync.Mutex // never held across a wait
+	machine    machine
+	close      func() []match.StepVerdict // how the live end differs from the recorded one
+	without    func() []string            // the frames that the half went on without
+	unsent     func() []string            // the notifications that no live server has sent, or nil
+	unrecorded func() []string            // what a live client asks for that was not recorded, or nil
+	model      *modelReader               // nil is free
+	queue      []transport.Frame
+	sent       int  // frames taken from the queue
+	flying     int  // of these, not taken yet
+	over       bool // the queue gets no more frames
+	wake       chan struct{}
 }
 
 // newRecorded returns a half that sends in direction own, to be connected.

@@ -167,12 +167,14 @@ func wake(sleeper chan<- struct{}) {
 	}
 }
 
-// Skipped counts the waits that the recorded halves of a search gave up, by half.
+// Skipped counts the waits that the recorded halves of a search gave up, by half, and keeps what live clients asked
+// for that was not recorded.
 type Skipped struct {
-	runs   int
-	halves []string // by their first wait
-	times  map[string]int
-	waits  map[string][]string
+	runs       int
+	halves     []string // by their first wait
+	times      map[string]int
+	waits      map[string][]string
+	unrecorded []string
 }
 
 // Count adds a run, by its halves.
@@ -183,6 +185,13 @@ func (s *Skipped) Count(played []*Recorded) {
 			continue
 		}
 		list := h.without()
+		if h.unrecorded != nil {
+			for _, remark := range h.unrecorded() {
+				if !slices.Contains(s.unrecorded, remark) {
+					s.unrecorded = append(s.unrecorded, remark)
+				}
+			}
+		}
 		h.mu.Unlock()
 		if len(list) == 0 {
 			continue
@@ -203,10 +212,10 @@ func (s *Skipped) Count(played []*Recorded) {
 	}
 }
 
-// Notes names the waits: a search is blind to the orders around a wait that is given up.
+// Notes names the waits: a search is blind to the orders around a wait that is given up, and to what was not recorded.
 func (s *Skipped) Notes() []string {
 	const shown = 3
-	var notes []string
+	notes := slices.Clone(s.unrecorded)
 	for _, half := range s.halves {
 		waits := s.waits[half]
 		text := strings.Join(waits[:min(len(waits), shown)], ", ")
