@@ -29,7 +29,7 @@ type listOptions struct {
 	limit  int
 	wide   bool
 	stuck  bool // only live sessions that are stuck
-	hung   bool // only sessions that have ended, and hung
+	hung   bool // only sessions that hang, or that have ended and hung
 }
 
 func newList() *cobra.Command {
@@ -49,7 +49,7 @@ func newList() *cobra.Command {
 	addFormat(cmd, &o.format, "", "text", "json")
 	cmd.Flags().BoolVar(&o.wide, "wide", false, "say also which server, client and revision it was")
 	cmd.Flags().BoolVar(&o.stuck, "stuck", false, "only live sessions that are stuck")
-	cmd.Flags().BoolVar(&o.hung, "hung", false, "only sessions that ended and hung")
+	cmd.Flags().BoolVar(&o.hung, "hung", false, "only sessions that hung, and live ones that hang")
 	cmd.Flags().IntVarP(&o.limit, "limit", "n", 0, "the newest `N`; 0 is all (default 30 on a terminal)")
 	return cmd
 }
@@ -90,8 +90,7 @@ func runList(cmd *cobra.Command, options listOptions, name string) (err error) {
 	err = errors.Join(err, fault)
 	if options.stuck || options.hung {
 		sessions = slices.DeleteFunc(sessions, func(s store.Session) bool {
-			isLive := s.State == store.Live
-			return isLive && !(options.stuck && stuck[s.ID].Stuck()) || !isLive && !(options.hung && stuck[s.ID].HasHung())
+			return !stuck[s.ID].Stuck() || s.State != store.Live && !(options.hung && stuck[s.ID].HasHung())
 		})
 		sessions, older = newest(sessions, options.limit)
 	}
@@ -151,12 +150,10 @@ func (o *listOptions) sayNone(w io.Writer, name string, fits *filter.Filter, db 
 	switch {
 	case fits.String() != "":
 		_, err = fmt.Fprintf(w, "mcprec: no such session in %s: none has an event that fits --filter %s%s\n", location, phrase.ShellWord(fits.String()), didYouMean(fits))
-	case o.stuck && o.hung:
-		_, err = fmt.Fprintf(w, "mcprec: no session in %s is stuck, and none that has ended hung\n", location)
+	case o.hung:
+		_, err = fmt.Fprintf(w, "mcprec: no session in %s hangs, and none has hung\n", location)
 	case o.stuck:
 		_, err = fmt.Fprintf(w, "mcprec: no live session in %s is stuck\n", location)
-	case o.hung:
-		_, err = fmt.Fprintf(w, "mcprec: no session in %s that has ended hung\n", location)
 	case o.since != nil || o.labels.String() != "":
 		_, err = fmt.Fprintf(w, "mcprec: no such session in %s\n", location)
 	case o.format == output.JSON:

@@ -15,7 +15,7 @@ import (
 )
 
 // TestListStuck holds that list says which live sessions are stuck and for how long, and that
-// --stuck keeps these.
+// --stuck keeps these, and so does --hung.
 func TestListStuck(t *testing.T) {
 	home := t.TempDir()
 	db, err := boltstore.Open(home, boltstore.Options{})
@@ -44,7 +44,7 @@ func TestListStuck(t *testing.T) {
 		defer spool.Close()
 	}
 	stuck := regexp.MustCompile(`^\S+-8000-000000000001 .*  live, stuck 1h0m\d+s `)
-	for _, args := range []string{"", "--stuck", "--stuck -n 1"} {
+	for _, args := range []string{"", "--stuck", "--hung", "--stuck -n 1"} {
 		lines := strings.Split(mcprec(t, append([]string{"list", "--store", home}, strings.Fields(args)...)...), "\n")[1:]
 		found := 0
 		for _, line := range lines {
