@@ -356,6 +356,10 @@ func newDriveReport(recorded *session.Recording, command []string, d *standin.Dr
 		}
 		if v.Result == match.Mismatch {
 			step.Flags = report.MatchFlags(v.Differences, v.More)
+			needsSecret := slices.ContainsFunc(v.Differences, func(d match.Difference) bool { return d.Hint == "" })
+			if len(v.Masked) > 0 && needsSecret {
+				step.Flags = recording.FillFlags(recorded, v.Masked)
+			}
 			if v.Order != "" {
 				step.Flags = append(step.Flags, "--any-order")
 			}

@@ -43,6 +43,7 @@ type StepVerdict struct {
 	Order       string       // of a mismatch in order: came after #8, the answer to tools/call; recorded before it
 	Mapped      []Mapping    // what was not compared as it stands, and why
 	Text        string       // one sentence, for everything but a match
+	Masked      []string     // of an answer: the placeholders of masked secrets with which its request was sent
 }
 
 // Difference is a place where a live message differs from the recorded message.

@@ -13,7 +13,8 @@ import (
 const mostPlaces = 3
 
 // Remedy returns the fewest pointers to ignore and normalizers under which a message with these differences, and
-// more, would match. For a difference outside the message, such as a status, there are none.
+// more, would match. There are none for a difference outside the message, such as a status, and none that would hide
+// a broken call: a whole result, an error, or isError.
 func Remedy(differences []Difference, more int) (ignore, normalize []string) {
 	var places []string
 	normal := map[string]bool{}
@@ -41,7 +42,15 @@ func Remedy(differences []Difference, more int) (ignore, normalize []string) {
 			normalize = append(normalize, n.Name)
 		}
 	}
-	return combine(places), normalize
+	if ignore = combine(places); slices.ContainsFunc(ignore, hidesFailure) {
+		return nil, nil
+	}
+	return ignore, normalize
+}
+
+// hidesFailure reports whether a call that fails would be as one that works if the place were ignored.
+func hidesFailure(path string) bool {
+	return path == "/result" || path == "/result/isError" || rootOf(path) == "/error"
 }
 
 func rootOf(path string) string {

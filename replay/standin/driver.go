@@ -3,6 +3,7 @@ package standin
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/mcprec/mcprec/replay/match"
@@ -405,6 +406,18 @@ func (d *Driver) Unsent() (notices []string) {
 // given before by the recorded server. Without the values the live server gets the
 // placeholders, and may answer otherwise than to the secrets.
 func (d *Driver) Placeholders() (messages []string) {
+	masks := d.masks()
+	for _, f := range d.frames {
+		if len(masks[f]) > 0 {
+			messages = append(messages, fmt.Sprintf("#%d %s holds %s", f.seq, f.what(), strings.Join(masks[f], ", ")))
+		}
+	}
+	return messages
+}
+
+// masks returns the placeholders of each frame that has some.
+func (d *Driver) masks() map[*ownFrame][]string {
+	found := map[*ownFrame][]string{}
 	given := map[string]bool{}
 	heard := 0
 	for _, f := range d.frames {
@@ -414,20 +427,23 @@ func (d *Driver) Placeholders() (messages []string) {
 			}
 		}
 		for _, mask := range match.Masks(f.frame.Bytes) {
-			if !given[string(mask)] {
-				messages = append(messages, fmt.Sprintf("#%d %s holds %s", f.seq, f.what(), mask))
-				break
+			if !given[string(mask)] && !slices.Contains(found[f], string(mask)) {
+				found[f] = append(found[f], string(mask))
 			}
 		}
 	}
-	return messages
+	return found
 }
 
 // judge returns the verdicts on the server messages, and on the client frames that were not
 // sent. An answer not asked for, or called off, has no verdict.
 func (d *Driver) judge() (list []judged) {
+	masks := d.masks()
 	for _, s := range d.messages {
 		j := judged{seq: s.seq, StepVerdict: match.StepVerdict{Seq: s.seq, Dir: d.dir, What: s.what(), Result: match.Missing}}
+		if s.request != nil {
+			j.Masked = masks[s.request.frame]
+		}
 		switch {
 		case s.arrived:
 			c := d.rules.Compare(s.msg(), *s.live, d.variables)
