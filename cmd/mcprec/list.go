@@ -90,7 +90,7 @@ func runList(cmd *cobra.Command, options listOptions, name string) (err error) {
 	err = errors.Join(err, fault)
 	if options.stuck || options.hung {
 		sessions = slices.DeleteFunc(sessions, func(s store.Session) bool {
-			return !stuck[s.ID].Stuck() || s.State != store.Live && !(options.hung && stuck[s.ID].HasHung())
+			return !stuck[s.ID].Stuck() || s.State != store.Live && !options.hung
 		})
 		sessions, older = newest(sessions, options.limit)
 	}
@@ -271,7 +271,7 @@ func (l *listing) columns(layout int) []column {
 		}},
 		{title: "MESSAGES", width: 7, right: true, upTo: narrow, cell: func(s store.Session) string { return strconv.FormatUint(s.Frames, 10) }},
 		{title: "BYTES", width: 10, right: true, cell: func(s store.Session) string { return strconv.FormatUint(s.Bytes, 10) }},
-		{title: "STATE", width: 7, upTo: narrowest, cell: func(s store.Session) string { return l.stuck[s.ID].StateText(s.State) }},
+		{title: "STATE", width: 7, upTo: narrowest, cell: func(s store.Session) string { return l.stuck[s.ID].StateText(s.State, s.Exit) }},
 		{title: "EXIT", width: 10, cell: func(s store.Session) string { return strings.TrimPrefix(s.Exit, "signal: ") }},
 	}
 	if l.ends != nil {
@@ -328,6 +328,8 @@ func (l *listing) print(screen *output.Screen) {
 			switch {
 			case c.title == "STATE" && l.stuck[s.ID].Longest() > 0:
 				return output.Red, c.cell(s)
+			case c.title == "STATE" && s.State == store.Ended && c.cell(s) != string(s.State): // exit 1
+				return output.Yellow, c.cell(s)
 			case c.title == "STATE":
 				return map[store.State]output.Style{store.Live: output.Green, store.Crashed: output.Red}[s.State], c.cell(s)
 			}

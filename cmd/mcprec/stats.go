@@ -321,6 +321,7 @@ func toolTable(masker session.Masker, list []summarized, order string) table {
 // serverLine is the stable form of a row of stats --by server.
 type serverLine struct {
 	Server   string    `json:"server"`
+	Label    string    `json:"label,omitempty"` // of sessions whose server never said its name
 	Version  string    `json:"version"`
 	Sessions int       `json:"sessions"`
 	Live     int       `json:"live"`
@@ -345,14 +346,21 @@ func (l *serverLine) rank(order string) uint64 {
 
 // serverTable returns a row for each version of a server, in an order of --sort.
 func serverTable(masker session.Masker, list []summarized, order string) table {
-	rows := map[summary.Peer]*serverLine{}
+	type key struct {
+		summary.Peer
+		label string
+	}
+	rows := map[key]*serverLine{}
 	shown := names{masker, map[string]string{}}
 	for i := range list {
 		x := &list[i]
-		k := summary.Peer{Name: shown.of(x.Server.Name), Version: shown.of(x.Server.Version)}
+		k := key{Peer: summary.Peer{Name: shown.of(x.Server.Name), Version: shown.of(x.Server.Version)}}
+		if k.Name == "" {
+			k.label = shown.of(serverLabel(x.Header))
+		}
 		r := rows[k]
 		if r == nil {
-			r = &serverLine{Server: k.Name, Version: k.Version, Clients: []string{}}
+			r = &serverLine{Server: k.Name, Label: k.label, Version: k.Version, Clients: []string{}}
 			rows[k] = r
 		}
 		r.Sessions++
@@ -369,10 +377,7 @@ func serverTable(masker session.Masker, list []summarized, order string) table {
 	}
 	t := table{head: []string{"SERVER", "SESSIONS", "LIVE", "ERRORS", "HUNG", "LAST SEEN", "CLIENTS"}, wide: []string{"LIVE", "LAST SEEN"}}
 	for k, r := range rows {
-		name := output.PlainName(k.String())
-		if name == "" {
-			name = "(no name)"
-		}
+		name := output.PlainName(cmp.Or(k.String(), k.label, "(no name)"))
 		clients := make([]string, len(r.Clients))
 		for i, client := range r.Clients {
 			clients[i] = output.PlainName(client)
@@ -383,9 +388,17 @@ func serverTable(masker session.Masker, list []summarized, order string) table {
 	}
 	slices.SortFunc(t.rows, func(a, b tableRow) int {
 		x, y := a.value.(serverLine), b.value.(serverLine)
-		return cmp.Or(cmp.Compare(y.rank(order), x.rank(order)), cmp.Compare(x.Server, y.Server), cmp.Compare(x.Version, y.Version))
+		return cmp.Or(cmp.Compare(y.rank(order), x.rank(order)), cmp.Compare(x.Server, y.Server), cmp.Compare(x.Version, y.Version), cmp.Compare(x.Label, y.Label))
 	})
 	return t
+}
+
+// serverLabel returns the label by which a person knows the server of a session; "" if there is none.
+func serverLabel(h store.Header) string {
+	if name := h.Labels["server"]; name != "" {
+		return "server=" + name
+	}
+	return h.Label
 }
 
 func later(a, b time.Time) time.Time {

@@ -216,7 +216,7 @@ func addOver(over []store.Session, s store.Session) []store.Session {
 func (o whyOptions) tellOver(cmd *cobra.Command, db *session.Store, over []store.Session) {
 	var hung []string
 	for _, s := range over {
-		if a, err := report.HangsIn(cmd.Context(), db.Session(s), o.after); err == nil && a.HasHung() {
+		if a, err := report.HangsIn(cmd.Context(), db.Session(s), o.after); err == nil && a.Stuck() {
 			hung = append(hung, string(s.ID))
 		}
 	}

@@ -96,7 +96,7 @@ func listSessions(ctx context.Context, r *recordings, args arguments) (a answer,
 
 // line returns the session in a line.
 func (r countedSession) line(s store.Session, found report.Hangs) string {
-	parts := []string{string(r.ID), found.StateText(r.State)}
+	parts := []string{string(r.ID), found.StateText(r.State, s.Exit)}
 	start := ""
 	if !r.Start.IsZero() {
 		start = r.Start.UTC().Format(time.RFC3339)

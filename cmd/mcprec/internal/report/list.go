@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
@@ -42,7 +43,7 @@ func ListSession(s store.Session, found Hangs, ends session.Introduction) Listed
 	}
 	if s.State == store.Live {
 		line.Stuck = found.Longest()
-	} else if found.HasHung() {
+	} else {
 		line.Hung = found.Longest()
 	}
 	if line.Command == nil {
@@ -65,18 +66,25 @@ func (a Hangs) Longest() (longest time.Duration) {
 	return longest
 }
 
-// HasHung reports whether a session that is over had been stuck for long. One whose server ended in a call
-// had not.
-func (a Hangs) HasHung() bool { return a.Stuck() && a.Longest() >= a.After }
-
-// StateText returns the state of a session for people: "live, stuck 5m0s", "closed, hung 14s".
-func (a Hangs) StateText(state store.State) string {
-	if !a.Stuck() || state != store.Live && !a.HasHung() {
-		return string(state)
-	}
-	word := "stuck"
-	if state != store.Live {
+// StateText returns the state of a session for people: "live, stuck 5m0s", "closed, hung 14s", or "closed, exit 1"
+// of one whose server ended so, where nothing had hung for long. exit is as in its head.
+func (a Hangs) StateText(state store.State, exit string) string {
+	_, err := strconv.Atoi(exit)
+	isStatus := err == nil && exit != "0"
+	word := ""
+	switch {
+	case a.Stuck() && state == store.Live:
+		word = "stuck"
+	case a.Stuck() && a.Longest() >= a.After:
 		word = "hung"
+	case isStatus:
+		return fmt.Sprintf("%s, exit %s", state, exit)
+	case a.Stuck() && exit != "" && exit != "0":
+		return fmt.Sprintf("%s, %s", state, strings.TrimPrefix(exit, "signal: "))
+	case a.Stuck():
+		word = "hung"
+	default:
+		return string(state)
 	}
 	if a.Verdict() != "stuck" {
 		word += "?"
