@@ -435,6 +435,7 @@ func (o exploreOptions) checkProcess() error {
 // processSearch is the exploration of a process.
 type processSearch struct {
 	recorded *session.Recording
+	peer     string          // under test: "server" or "client"
 	server   external.Server // or the client
 	explore  func(external.Options) (external.Report, error)
 }
@@ -461,6 +462,7 @@ func (o exploreOptions) openProcess(cmd *cobra.Command, arg string, command []st
 	if !p.recorded.HasRequests() {
 		return p, cli.Usagef("explore %s: its client asked for nothing; name another session", p.recorded.Name)
 	}
+	p.peer = "server"
 	p.explore = func(options external.Options) (external.Report, error) {
 		return external.Explore(p.server, p.recorded.Events, options)
 	}
@@ -469,6 +471,7 @@ func (o exploreOptions) openProcess(cmd *cobra.Command, arg string, command []st
 		if err != nil {
 			return p, fmt.Errorf("find this program: %w", err)
 		}
+		p.peer = "client"
 		client := external.Client{Command: p.server.Command, Env: p.server.Env, Folder: p.server.Folder, PassOn: []string{self, passOnName}}
 		p.explore = func(options external.Options) (external.Report, error) {
 			return external.ExploreClient(client, p.recorded.Events, options)
@@ -495,8 +498,13 @@ func runExploreProcess(cmd *cobra.Command, o exploreOptions, arg string, command
 		cmd.SetOut(cmd.ErrOrStderr()) // the script alone goes to standard output
 	}
 	search := report.Search{Line: output.NewProgress(cmd.ErrOrStderr()), Mask: p.recorded.Masker.Text}
+	hung := report.RecordedHangOf(p.recorded)
 	if o.format != output.JSON {
 		if search.Screen, err = screenOf(cmd); err != nil {
+			return err
+		}
+		search.Screen.PaintVerdict(hung.Line())
+		if err := search.Screen.Flush(); err != nil {
 			return err
 		}
 	}
@@ -522,7 +530,7 @@ func runExploreProcess(cmd *cobra.Command, o exploreOptions, arg string, command
 	if err := p.play(found.Shown).Write(o.out, script, stdout, cmd.ErrOrStderr()); err != nil {
 		return err
 	}
-	if err := printVerdict(cmd, o.format, exploredProcess{found, p.next(o, found, arg)}, found.Passed()); sig == nil || !errors.Is(err, cli.ErrVerdict) && err != nil {
+	if err := printVerdict(cmd, o.format, exploredProcess{found, hung, p.peer, p.next(o, found, arg)}, found.Passed()); sig == nil || !errors.Is(err, cli.ErrVerdict) && err != nil {
 		return err
 	}
 	return &cli.Status{Code: cli.ExitVerdict, Signal: sig}
@@ -536,11 +544,19 @@ func (p processSearch) play(shown *external.Shown) recording.Play {
 // exploredProcess is a report whose findings stand on the screen already, and what to do with the first.
 type exploredProcess struct {
 	external.Report
+	report.RecordedHang
+	peer string // "server" or "client"
 	next string
 }
 
 // Text returns the report without its findings.
-func (e exploredProcess) Text() string { return e.Rest() + e.next }
+func (e exploredProcess) Text() string {
+	text := e.Rest() + e.next
+	if len(e.Hung) > 0 && e.Passed() {
+		text += fmt.Sprintf("the recorded session hung; this %s does not in %s\n", e.peer, phrase.Plural(uint64(e.Played), "order"))
+	}
+	return text
+}
 
 // next says how to see the first finding, and how to send it to somebody, if it was not written already.
 func (p processSearch) next(o exploreOptions, found external.Report, arg string) string {

@@ -38,6 +38,7 @@
 //	pipes_linux.go                      the pipes to it
 //	listener_linux.go                   a client's starts of its server
 //	web_linux.go, response.go           the connections to a server over HTTP
+//	recorded_hang.go  the cancellations that put an end to a hang, which are not played
 //	serial.go     whether an order of the calls explains the answers to a burst
 //	explore.go    the search, and its confirmation in fresh processes
 //	report.go     what is said

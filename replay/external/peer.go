@@ -68,9 +68,10 @@ type play struct {
 
 	patience patience // it was played with
 
-	unheeded []uint64 // requests that a server answered after it had come to rest with their cancellation
-	dropped  []uint64 // requests behind which the client ended, and which a server did not answer any more
-	open     []uint64 // requests whose responses a server left open behind the DELETE of their session
+	unheeded  []uint64 // requests that a server answered after it had come to rest with their cancellation
+	dropped   []uint64 // requests behind which the client ended, and which a server did not answer any more
+	cancelled []uint64 // requests that the recorded client cancels, so that none of them is owed an answer
+	open      []uint64 // requests whose responses a server left open behind the DELETE of their session
 
 	isUnjudged bool // a client asked for what the recording does not have
 

@@ -16,8 +16,10 @@ type Report struct {
 	Ended    string    `json:"ended,omitempty"`
 	Frames   int       `json:"messages"` // of the recorded end
 	Requests int       `json:"requests"` // of these
-	NotHeld  []string  `json:"not_held,omitempty"`
-	Apart    []Apart   `json:"not_joined,omitempty"` // what no order has joined
+	// Cancelled are requests that are not judged: the recorded client cancels them.
+	Cancelled []Request `json:"cancelled,omitempty"`
+	NotHeld   []string  `json:"not_held,omitempty"`
+	Apart     []Apart   `json:"not_joined,omitempty"` // what no order has joined
 	// Unconfirmed are the faults that the search was about to confirm when it was interrupted, each with its token.
 	Unconfirmed []string  `json:"unconfirmed,omitempty"`
 	Unstable    []uint64  `json:"unstable,omitempty"` // requests whose answers differ by themselves
@@ -116,6 +118,7 @@ func (r Report) Rest() string {
 		fmt.Fprintf(&b, "%s of %s with %s in %v: %s\n", phrase.Plural(uint64(r.Played), "order"), phrase.Plural(uint64(r.Frames), "message"),
 			phrase.Plural(uint64(r.Requests), "request"), r.Took.Round(time.Second), found)
 	}
+	b.WriteString(cancelledText(r.Cancelled))
 	b.WriteString(apartText(r.Apart))
 	if r.Unjudged > 0 {
 		fmt.Fprintf(&b, "not judged: %s in which the client asked for what the recording does not have\n", phrase.Plural(uint64(r.Unjudged), "order"))
@@ -141,6 +144,20 @@ func (r Report) unlikeText() string {
 		text += "  " + failed + "\n"
 	}
 	return text
+}
+
+// cancelledText says which calls are not judged: "2 calls are not judged: the client cancels them (#6, #10)".
+func cancelledText(requests []Request) string {
+	if len(requests) == 0 {
+		return ""
+	}
+	var events []string
+	for _, r := range requests {
+		events = append(events, fmt.Sprintf("#%d", r.Event))
+	}
+	count := len(requests)
+	return fmt.Sprintf("%s not judged: the client cancels %s (%s)\n",
+		phrase.Plural(uint64(count), "call")+phrase.Agree(count, " is", " are"), phrase.Agree(count, "it", "them"), strings.Join(events, ", "))
 }
 
 // apartText says which messages were not joined: "not joined: #5 and #7, #7 and #9: the client spoke in between".

@@ -250,6 +250,8 @@ func (p *player) describe(s sending) (about frame, requests []*request) {
 		if r.isOwed {
 			about.isRequest = true
 			about.id = m.ID
+		} else if m.Method != mcp.MethodListen {
+			p.play.cancelled = append(p.play.cancelled, s.seq)
 		}
 		r.frame = about
 		r.frame.id = m.ID

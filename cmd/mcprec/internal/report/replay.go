@@ -41,10 +41,23 @@ func RecordedHangIn(ctx context.Context, s *session.Session, fold *why.Fold) (Re
 	if err != nil {
 		return h, err
 	}
-	for _, f := range told.Findings {
+	h.take(told.Findings)
+	return h, nil
+}
+
+// RecordedHangOf returns what was stuck in a recording.
+func RecordedHangOf(r *session.Recording) RecordedHang {
+	h := RecordedHang{Hung: []RecordedFinding{}, session: r.Argument}
+	var fold why.Fold
+	_ = r.Project(&fold) // what cannot be read shows no hang
+	h.take(fold.Report(why.Live{Now: r.Now, Mask: r.Masker.Text}, 0).Findings)
+	return h
+}
+
+func (h *RecordedHang) take(findings []why.Finding) {
+	for _, f := range findings {
 		h.Hung = append(h.Hung, RecordedFinding{f.Shape, f.Culprit, f.Text})
 	}
-	return h, nil
 }
 
 // Line returns a line about the oldest finding, and one that counts the others. Without findings

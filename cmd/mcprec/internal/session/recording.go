@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"time"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/output"
 	"github.com/mcprec/mcprec/replay/timeline"
@@ -18,12 +19,14 @@ import (
 
 // Recording is a whole session in memory, as serve and drive play it.
 type Recording struct {
-	Name   string
-	File   string // to be written again; "" for a session of the store, or in the log of a host
-	Lines  bool   // event N is line N of the file
-	Header store.Header
-	Events []store.Event // as recorded, without masks
-	Masker Masker        // masks output, also the secrets in the command and URL of the live peer
+	Name     string
+	Argument string // names it in a command to copy; "" of standard input
+	File     string // to be written again; "" for a session of the store, or in the log of a host
+	Lines    bool   // event N is line N of the file
+	Header   store.Header
+	Events   []store.Event // as recorded, without masks
+	Now      time.Duration // of a session that was live, since its start; 0: it was over
+	Masker   Masker        // masks output, also the secrets in the command and URL of the live peer
 }
 
 // OpenRecording reads a whole session, named as in [Open]. The command or the URL belongs to the live
@@ -34,7 +37,7 @@ func OpenRecording(ctx context.Context, h Home, arg string, in io.Reader, errs i
 		return nil, err
 	}
 	s.Watch(errs)
-	r := &Recording{Name: s.Name, Lines: s.Lines}
+	r := &Recording{Name: s.Name, Argument: s.Argument(), Lines: s.Lines, Now: s.Now()}
 	if s.Store == nil && s.decoded == nil {
 		r.File = arg
 	}
