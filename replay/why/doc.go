@@ -26,6 +26,7 @@
 //	tasks.go    tasks that are not over
 //	repeats.go  what comes again and again
 //	stderr.go   the line of standard error that says what went wrong
+//	explored.go the note of an exploration that proved a hang
 //	judge.go    the cause of each wait; one finding of the waits with one cause
 //	open.go     what is open and not stuck
 //	words.go    the sentences

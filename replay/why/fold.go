@@ -82,6 +82,9 @@ type Fold struct {
 	answersOut   int     // answers to the client
 	offsets      store.FrameOffsets
 
+	proved moment // the note of an exploration
+	proof  string // what it says
+
 	misframed  *timeline.Misframed // the present frame, if it is in another form than a line of JSON
 	parts      [3]frame            // the first line of messages over several lines that have begun
 	headed     [3]bool             // the direction has messages behind Content-Length headers
@@ -208,6 +211,7 @@ func (f *Fold) Take(step timeline.Step) (err error) {
 		f.onHTTP(step)
 	case store.Note:
 		f.onNote(step)
+		f.onProof(step)
 	case store.Delivered:
 		f.stalls[side(e.Dir)] = stall{}
 		if info, err := store.DecodePayload[store.DeliveredInfo](e); err == nil && info.Blocked >= Patience {

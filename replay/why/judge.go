@@ -98,6 +98,7 @@ const (
 	InputMissing     = "input-not-supplied"      // the client does not supply the input that was asked for
 	NotAcknowledged  = "listen-not-acknowledged" // the server does not acknowledge a subscription
 	TaskNotPolled    = "task-not-polled"         // the client does not ask for a task that is not over
+	Explored         = "explored"                // an exploration proved that it hangs, and kept this run of it
 	NotEnding        = "server-does-not-end"     // the client has closed its end, and the server goes on
 )
 
@@ -117,7 +118,7 @@ type Report struct {
 // Finding is one hang.
 type Finding struct {
 	Shape    string        `json:"shape"`
-	Culprit  string        `json:"culprit"` // the end that has to move: client, server, or both
+	Culprit  string        `json:"culprit"` // the end that has to move: client, server, or both; "" of Explored
 	Waited   time.Duration `json:"waited_ns"`
 	Calls    []uint64      `json:"calls"` // the requests that wait
 	Text     string        `json:"text"`
@@ -224,6 +225,7 @@ func (f *Fold) ReportContext(ctx context.Context, live Live, after time.Duration
 	}
 	waits := j.waits(&r)
 	r.Open = append(r.Open, j.goesRound()...)
+	r.Findings = append(r.Findings, j.explored()...)
 	r.Findings = append(r.Findings, j.findings(waits)...)
 	r.Last = j.lastWords()
 	r.mask(live.Mask, flag)
