@@ -115,7 +115,7 @@ func TestLive(t *testing.T) {
 	for now, want := range map[time.Duration]string{
 		0:                `note E2: tools/call "count" (id 1, #4) was open when the recording broke off: how long it waited is not recorded`,
 		time.Second:      `note E2: tools/call "count" (id 1, #4) has been open for 996ms`,
-		10 * time.Second: `#4 #5 error E1: The client has waited 9.996s for the server to answer tools/call "count" (id 1, #4). The server itself waits for the client, which has not answered roots/list (id 7, #5)`,
+		10 * time.Second: `#4 #5 error E1: The client has waited 9.996s for the server to answer tools/call "count" (id 1, #4). During the call the server asked the client for roots/list (id 7, #5), and the client has not answered in 9.995s`,
 	} {
 		found := ""
 		f := check.New(check.Gate{}, func(one check.Finding) { found += one.String() + "\n" })
@@ -234,9 +234,9 @@ func TestWhoHasIt(t *testing.T) {
 		{"no longer read by the client", []string{call, `< {"method":"x"}`, `eof/s2c {"by":"receiver"}`, closed}, []string{"E1 error until the client closed its end (#4)"}},
 		{"slow", []string{call, `delivered/c2s {"upto":2,"blocked_ns":6000000000}`, closed}, []string{"E1 error The server took #2 after a write had blocked for 6s (#3)"}},
 		{"the client owes", []string{call, `< {"id":1,"method":"sampling/createMessage"}`, bye, closed},
-			[]string{`E1 error The server itself waits for the client, which has not answered sampling/createMessage (id 1, #3), asked 10s before`}},
+			[]string{`E1 error During the call the server asked the client for sampling/createMessage (id 1, #3), and the client did not answer in 10s`}},
 		{"the client owes, and nobody left", []string{call, `< {"id":1,"method":"sampling/createMessage"}`, closed},
-			[]string{`E1 error The server itself waits for the client, which has not answered sampling/createMessage (id 1, #3)`}},
+			[]string{`E1 error During the call the server asked the client for sampling/createMessage (id 1, #3), and the client`}},
 		{"roots at the end", []string{`< {"id":1,"method":"roots/list"}`, bye, closed}, []string{"E1 error The server waited 10s for the client to answer roots/list"}},
 		{"the recorder let go", []string{call, `eof/s2c {"by":"recorder"}`, closed}, []string{"E2 note the recorder no longer read the server (#3)"}},
 		{"the recorder let go of a dead server", []string{call, `exit {"code":1}`, `eof/s2c {"by":"recorder"}`, closed}, []string{"E1 error The server ended 10s after the request (#3), with exit status 1"}},
@@ -517,7 +517,7 @@ func TestLeftBehind(t *testing.T) {
 		"a heartbeat of the client":                 {[]string{`> {"id":1,"method":"ping"}`, bye, closed}, "E2 note", true, ""},
 		"heartbeats of both":                        {[]string{ping, `> {"id":1,"method":"ping"}`, bye, closed}, "E2 note E2 note", true, ""},
 		"a question to a person":                    {[]string{ask, human, "wait 60s", bye, closed}, "E1 error", true, "The client had not declared elicitation"},
-		"a ping that it left":                       {[]string{ask, ping, "wait 60s", bye, closed}, "E1 error", true, "The server itself waits for the client, which has not answered ping"},
+		"a ping that it left":                       {[]string{ask, ping, "wait 60s", bye, closed}, "E1 error", true, "During the call the server asked the client for ping"},
 		"a slow reader":                             {[]string{ask, "wait 20s", `delivered/s2c {"upto":2,"blocked_ns":20000000000}`, bye, closed}, "E2 note", true, "after the client had taken what was sent (#5)"},
 		"asked to end":                              {[]string{ask, "wait 1ms", `eof/s2c {"by":"sender"}`, `exit {"code":-1,"signal":"terminated"}`, closed}, "E2 note", true, "was open when the server ended by the signal terminated"},
 		"asked to end, in vain":                     {[]string{ask, "wait 60s", `eof/s2c {"by":"sender"}`, `exit {"code":143}`, closed}, "E1 error", false, ""},

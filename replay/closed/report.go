@@ -94,6 +94,7 @@ func (v Verdict) warningText(b *strings.Builder) {
 		fmt.Fprintf(b, "warning: %s\n", w)
 	}
 	open := len(v.open()) > 0
+	asked := slices.ContainsFunc(v.Unanswered, func(u Unanswered) bool { return u.Owes == transport.ServerToClient.Sender() })
 	for n, u := range v.Unanswered {
 		switch {
 		case n >= shownUnanswered:
@@ -105,6 +106,8 @@ func (v Verdict) warningText(b *strings.Builder) {
 			fmt.Fprintf(b, "note: #%d %s was not answered: it was cancelled (#%d) after %s%s\n", u.Seq, u.Call, u.Cancelled, u.Waited, reason)
 		case u.Lost != 0:
 			fmt.Fprintf(b, "note: #%d %s has no answer in the log, which lacks a message of the %s behind it (#%d)\n", u.Seq, u.Call, u.Owes, u.Lost)
+		case !open && asked:
+			fmt.Fprintf(b, "note: #%d %s was not answered in %s\n", u.Seq, u.Call, u.Waited)
 		case !open:
 			fmt.Fprintf(b, "note: #%d %s was not answered in %s; nothing of the client's waits for it\n", u.Seq, u.Call, u.Waited)
 		}
@@ -409,6 +412,9 @@ func (s blockedState) recordedEnd(dir transport.Direction) string {
 		if answered, _ := r.answers(sent); answered > e.given {
 			return fmt.Sprintf("%s did not hang: it answered #%d with #%d", who, r.frames[r.nth(dir.Reverse(), int(answered))].seq, sent.seq)
 		}
+	}
+	for _, f := range r.byDirection[dir] { // also what the model has offered: the recorded end may have sent it later
+		sent := r.frames[f]
 		cancels := slices.ContainsFunc(r.messagesOf(sent), func(m recordedMessage) bool { return m.method == mcp.NotificationCancelled })
 		if sent.seq > from.seq && !cancels {
 			until = sent.at

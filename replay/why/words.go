@@ -330,7 +330,8 @@ func (w *words) asksClient() {
 	if asks == nil {
 		asks = w.first.call
 	} else {
-		w.say("The server itself waits for the client, which has not answered %s, asked %s.", asks.name(), w.ago(asks.at))
+		w.say("During the call the server asked the client for %s, and the client %s in %v.",
+			asks.name(), w.tense("has not answered", "did not answer"), phrase.Brief(max(w.first.until.at-asks.at, 0)))
 		w.show(asks.moment, "request %s id %s of the server", labelOf(asks.Call), clip(string(asks.message().ID)))
 	}
 	capability := map[string]string{mcp.MethodListRoots: "roots", mcp.MethodCreateMessage: "sampling", mcp.MethodElicit: "elicitation"}[asks.Method]
@@ -338,7 +339,7 @@ func (w *words) asksClient() {
 		w.say("The client had not declared %s: it should not have been asked, and should have answered with an error.", capability)
 	}
 	if asks.Method == mcp.MethodCreateMessage {
-		w.unknown = "whether a model or a person is still at it"
+		w.unknown = "whether a model or a person was at it"
 	}
 	if asks.undone.seq != 0 {
 		w.say("The client answered, and HTTP refused the answer with the status %d, %s (#%d).", asks.undoneBy, w.ago(asks.undone.at), asks.undone.seq)
@@ -347,10 +348,11 @@ func (w *words) asksClient() {
 		return
 	}
 	if last := w.last[c2s]; last.seq > asks.seq {
-		w.say("The client spoke since, last with %s, %s (#%d).", w.said(last), w.ago(last.at), last.seq)
+		w.say("It %s other messages since, the last %s (#%d): it %s the client's turn.",
+			w.tense("has sent", "sent"), w.said(last), last.seq, w.tense("is", "was"))
 		w.show(last.moment, "the client's last message: %s", w.said(last))
 	} else {
-		w.say("The client %s nothing since.", w.tense("has sent", "sent"))
+		w.say("It %s nothing since: it %s the client's turn.", w.tense("has sent", "sent"), w.tense("is", "was"))
 		if len(w.calls[c2s]) > 0 {
 			w.suggests = "the client reads nothing, or answers nothing, while it waits for its own call"
 		}
