@@ -92,7 +92,7 @@ func (ci *ciRun) text(w io.Writer, f *ciFixture) error {
 	case !ci.live:
 		part(partDrive, "not done: no server is named (-- COMMAND or --target URL)")
 	case f.drive != nil:
-		part(partDrive, fmt.Sprintf("%s, %d as recorded", phrase.Plural(f.Steps, "step"), f.Matched))
+		part(partDrive, fmt.Sprintf("%s, %d as recorded%s", phrase.Plural(f.Steps, "step"), f.Matched, f.drive.withoutText()))
 	case f.fault != nil:
 		part(partDrive, "broken off")
 		return nil

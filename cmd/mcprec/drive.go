@@ -355,7 +355,7 @@ func newDriveReport(recorded *session.Recording, command []string, d *standin.Dr
 			r.Mapped[m.By]++
 		}
 		if v.Result == match.Mismatch {
-			step.Flags = report.MatchFlags(v.Differences, v.More)
+			step.Flags = report.MatchFlags(v.Call, v.Differences, v.More)
 			needsSecret := slices.ContainsFunc(v.Differences, func(d match.Difference) bool { return d.Hint == "" })
 			if len(v.Masked) > 0 && needsSecret {
 				step.Flags = recording.FillFlags(recorded, v.Masked)
@@ -466,6 +466,31 @@ func (r *driveReport) text(all bool) string {
 	}
 	fmt.Fprintf(&b, "%s: %s%s\n", phrase.Plural(len(r.Steps), "step"), strings.Join(counts, ", "), report.MappedText(r.Mapped))
 	return b.String()
+}
+
+// withoutText says which steps match only because a place is not compared: (1 without /result/content/0/text).
+func (r *driveReport) withoutText() string {
+	steps := map[string]int{} // by place
+	for _, s := range r.Steps {
+		places := map[string]bool{}
+		for _, m := range s.Mapped {
+			if s.Result == match.Match && m.By == "ignored" && !places[m.Path] {
+				places[m.Path] = true
+				steps[m.Path]++
+			}
+		}
+	}
+	var parts []string
+	for _, place := range slices.Sorted(maps.Keys(steps)) {
+		parts = append(parts, fmt.Sprintf("%d without %s", steps[place], output.Plain(place)))
+	}
+	switch {
+	case len(parts) == 0:
+		return ""
+	case len(parts) > 3:
+		parts = append(parts[:3], fmt.Sprintf("and %s more", phrase.Plural(len(parts)-3, "place")))
+	}
+	return " (" + strings.Join(parts, ", ") + ")"
 }
 
 // headline names a step.

@@ -366,7 +366,7 @@ type ruleFlags struct {
 func (r *ruleFlags) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&r.by, "match", "params", "how requests are paired: params, method, order, strict")
-	f.StringArrayVar(&r.ignore, "ignore", nil, "do not compare this `POINTER`: /result/content/*/text")
+	f.StringArrayVar(&r.ignore, "ignore", nil, "do not compare this `POINTER`: 'tool:now /result/content/0/text'")
 	f.StringSliceVar(&r.normalize, "normalize", nil, "compare all of these `KINDS` alike: uuid, time, duration, port")
 	completeWords(cmd, "match", "params", "method", "order", "strict")
 	completeWords(cmd, "normalize", namesOf(match.Normalizers(), func(n match.Normalizer) string { return n.Name })...)
@@ -377,7 +377,7 @@ func (r *ruleFlags) rules() (rules match.Rules, err error) {
 		return rules, cli.Usagef("--%v", err)
 	}
 	for _, text := range r.ignore {
-		p, err := match.ParsePointer(text)
+		p, err := recording.ParseIgnore(text)
 		if err != nil {
 			return rules, wrongValue("ignore", text, err)
 		}

@@ -57,6 +57,7 @@ type Finding struct {
 
 	Differences []match.Difference `json:"-"` // of a change: A has the wanted value
 	More        int                `json:"-"` // differences beyond the listed ones
+	Call        match.Call         `json:"-"` // of a change of a message
 	AnyOrder    bool               `json:"-"` // a note where the rules let notifications come in any order
 }
 
@@ -445,7 +446,7 @@ func (f changeFinder) tools() {
 		case !has:
 			add(OnlyInA, name, nil, 0)
 		case a.content != b.content:
-			found := f.comparer.Compare(transport.NoDirection, transport.Message{Result: a.raw}, transport.Message{Result: b.raw})
+			found := f.comparer.Compare(transport.NoDirection, match.Call{Method: mcp.MethodListTools}, transport.Message{Result: a.raw}, transport.Message{Result: b.raw})
 			for i := range found.Differences {
 				found.Differences[i].Path = strings.TrimPrefix(found.Differences[i].Path, "/result")
 			}
@@ -546,7 +547,9 @@ func (f changeFinder) payload(a, b *message, textA, textB transport.Message) {
 	if f.report.Counts[Payload] >= KeptFindings {
 		compare = f.comparer.Count
 	}
-	found := compare(a.dir, textA, textB)
+	of := f.names.list[a.name]
+	about := match.Call{Method: of.method, Target: of.target}
+	found := compare(a.dir, about, textA, textB)
 	for _, m := range found.Mapped {
 		f.report.Mapped[m.By]++
 	}
@@ -554,8 +557,8 @@ func (f changeFinder) payload(a, b *message, textA, textB transport.Message) {
 		return
 	}
 	finding := f.changed(Payload, a, b)
-	finding.More = found.More
-	method := f.names.list[a.name].method
+	finding.More, finding.Call = found.More, about
+	method := of.method
 	if method == mcp.MethodInitialize || method == mcp.MethodDiscover {
 		finding.Section = Capabilities
 	}

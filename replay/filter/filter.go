@@ -26,6 +26,7 @@ type term struct {
 	ahead   bool
 	outcome bool // status: with words for how a call ends
 	tool    bool // tool:
+	named   bool // tool:, method: or target:
 	matches []matcher
 }
 
@@ -43,6 +44,11 @@ func (f *Filter) String() string { return f.text }
 // transcript foresees the calls: see [timeline.Transcript.Foresee].
 func (f *Filter) Ahead() bool {
 	return slices.ContainsFunc(f.terms, func(term term) bool { return term.ahead })
+}
+
+// Named reports whether the names of a method and of its tool, prompt or resource decide, and nothing else.
+func (f *Filter) Named() bool {
+	return !slices.ContainsFunc(f.terms, func(term term) bool { return !term.named })
 }
 
 // Selects reports whether the event fits. A nil filter selects everything.
@@ -186,6 +192,7 @@ func (p *parser) term() (t term, err error) {
 	}
 	t.ahead = f.ahead
 	t.tool = f.Name == "tool"
+	t.named = t.tool || f.Name == "method" || f.Name == "target"
 	t.outcome = f.Name == "status"
 	separators := "|,"
 	if f.Name == "" {

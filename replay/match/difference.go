@@ -43,6 +43,7 @@ type StepVerdict struct {
 	Order       string       // of a mismatch in order: came after #8, the answer to tools/call; recorded before it
 	Mapped      []Mapping    // what was not compared as it stands, and why
 	Text        string       // one sentence, for everything but a match
+	Call        Call         // that it is about
 	Masked      []string     // of an answer: the placeholders of masked secrets with which its request was sent
 }
 
@@ -95,6 +96,9 @@ func (c Comparison) Count() int { return len(c.Differences) + c.More }
 
 // Compare compares two messages of the same kind by params, result and error.
 func (r Rules) Compare(recorded, live transport.Message, variables *Variables) Comparison {
+	if recorded.Method != "" {
+		r = r.For(recorded)
+	}
 	w := walk{rules: r, variables: variables}
 	w.compareParts(recorded, live)
 	return w.Comparison

@@ -91,6 +91,7 @@ func (r Rules) Key(message transport.Message) (Key, error) {
 	case r.By == ByMethod || r.By == ByOrder:
 		return Key(message.Method), nil
 	}
+	r = r.For(message)
 	params, err := parseTree(message.Params)
 	if err != nil {
 		return "", fmt.Errorf("match %s: params are %v", message.Method, err)
@@ -227,9 +228,42 @@ func (w *keyWriter) quote(s string) {
 
 var keyEscapes = strings.NewReplacer(`"`, `\"`, `\`, `\\`)
 
-// Ignores reports whether the place is not compared.
+// Call names what a message is about: the call that it begins, answers or reports on, or else its own method.
+type Call struct{ Method, Target string }
+
+// CallOf returns the call that a request begins.
+func CallOf(request transport.Message) Call {
+	return Call{request.Method, timeline.TargetOf(request)}
+}
+
+// For returns the rules for what belongs to a request: a pointer that is limited to such calls holds without limit.
+func (r Rules) For(request transport.Message) Rules {
+	if !slices.ContainsFunc(r.Ignore, Pointer.isLimited) {
+		return r
+	}
+	return r.ForCall(CallOf(request))
+}
+
+// ForCall is For with the name of the call.
+func (r Rules) ForCall(call Call) Rules {
+	if !slices.ContainsFunc(r.Ignore, Pointer.isLimited) {
+		return r
+	}
+	r.Ignore = slices.Clone(r.Ignore)
+	for i, p := range r.Ignore {
+		if p.isLimited() && p.selects(call) {
+			r.Ignore[i].selects = nil
+		}
+	}
+	return r
+}
+
+// Ignores reports whether the place is not compared. A limited pointer holds only in what For returns.
 func (r Rules) Ignores(path []string) bool {
 	return slices.ContainsFunc(r.Ignore, func(pointer Pointer) bool {
+		if pointer.isLimited() {
+			return false
+		}
 		covers := slices.EqualFunc(pointer.steps, path, func(step, at string) bool { return step == "*" || step == at })
 		if covers && pointer.used != nil && !pointer.used.Load() {
 			pointer.used.Store(true)
@@ -256,11 +290,22 @@ func (r Rules) number(written string) string {
 
 // Pointer is a JSON pointer (RFC 6901) from a message's root, in which * stands for any
 // member or element: /params/arguments/items/*/at. It may lead into a text that is JSON
-// itself: /result/content/0/text/items/3.
+// itself: /result/content/0/text/items/3. It may be limited to some calls: see [Pointer.Within].
 type Pointer struct {
-	steps []string
-	used  *atomic.Bool // the pointer has covered a place; shared by every copy
+	steps   []string
+	used    *atomic.Bool    // the pointer has covered a place; shared by every copy
+	limit   string          // to some calls, in words; "" for all
+	selects func(Call) bool // those calls; nil: all
 }
+
+// Within limits the pointer to the messages of the calls that are selected. The text of the limit is a part of the
+// pointer's text.
+func (p Pointer) Within(limit string, selects func(Call) bool) Pointer {
+	p.limit, p.selects = limit, selects
+	return p
+}
+
+func (p Pointer) isLimited() bool { return p.selects != nil }
 
 // ParsePointer reads a JSON pointer.
 func ParsePointer(text string) (Pointer, error) {
@@ -276,7 +321,7 @@ func ParsePointer(text string) (Pointer, error) {
 		}
 		steps[i] = pointerUnescape.Replace(s)
 	}
-	return Pointer{steps, new(atomic.Bool)}, nil
+	return Pointer{steps: steps, used: new(atomic.Bool)}, nil
 }
 
 var (
@@ -296,8 +341,8 @@ func Pointers(texts ...string) (list []Pointer) {
 	return list
 }
 
-// String returns the pointer as ParsePointer reads it.
-func (p Pointer) String() string { return pointerText(p.steps) }
+// String returns the pointer as ParsePointer reads it, behind its limit.
+func (p Pointer) String() string { return strings.TrimPrefix(p.limit+" "+pointerText(p.steps), " ") }
 
 func pointerText(steps []string) string {
 	var b strings.Builder
@@ -325,7 +370,14 @@ func (p *Places) Take(step timeline.Step) error {
 	}
 	for _, m := range step.Messages {
 		parts := map[string][]byte{"params": m.Params, "result": m.Result, "error": m.Error}
+		about := Call{m.Method, timeline.TargetOf(m.Message)}
+		if m.Call != nil {
+			about = Call{m.Call.Method, m.Call.Target}
+		}
 		p.left = slices.DeleteFunc(p.left, func(p Pointer) bool {
+			if p.isLimited() && !p.selects(about) {
+				return false
+			}
 			for name, raw := range parts {
 				if len(raw) > 0 && (p.steps[0] == name || p.steps[0] == "*") && hasPlace(treeOf(raw), p.steps[1:]) {
 					return true
@@ -398,14 +450,14 @@ func (c *Comparer) Learn(dir transport.Direction, seq uint64, recorded, live tra
 	}
 }
 
-// Compare compares two messages of one kind and method.
-func (c *Comparer) Compare(dir transport.Direction, recorded, live transport.Message) Comparison {
-	return c.comparison(walk{rules: c.placesOf(recorded), variables: &c.made[dir]}, recorded, live)
+// Compare compares two messages of one kind and method, which are about a call.
+func (c *Comparer) Compare(dir transport.Direction, about Call, recorded, live transport.Message) Comparison {
+	return c.comparison(walk{rules: c.placesOf(recorded).ForCall(about), variables: &c.made[dir]}, recorded, live)
 }
 
 // Count is Compare without the list of differences, which is slow to write well.
-func (c *Comparer) Count(dir transport.Direction, recorded, live transport.Message) Comparison {
-	return c.comparison(walk{rules: c.placesOf(recorded), variables: &c.made[dir], terse: true}, recorded, live)
+func (c *Comparer) Count(dir transport.Direction, about Call, recorded, live transport.Message) Comparison {
+	return c.comparison(walk{rules: c.placesOf(recorded).ForCall(about), variables: &c.made[dir], terse: true}, recorded, live)
 }
 
 func (c *Comparer) comparison(w walk, recorded, live transport.Message) Comparison {
@@ -432,7 +484,7 @@ func (c *Comparer) Key(message transport.Message) (Key, error) { return c.rules.
 // AppendShape appends the compared parts of a message, in a canonical spelling, with a mark in
 // the place of each made-up value: messages of the same shape differ at most in Variables.
 func (c *Comparer) AppendShape(data []byte, message transport.Message) []byte {
-	return appendParts(keyWriter{rules: c.placesOf(message), b: data, shape: true}, message)
+	return appendParts(keyWriter{rules: c.placesOf(message).For(message), b: data, shape: true}, message)
 }
 
 // AppendContent appends the parts of a message that are compared, in a canonical spelling, whatever

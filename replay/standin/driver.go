@@ -441,12 +441,13 @@ func (d *Driver) judge() (list []judged) {
 	masks := d.masks()
 	for _, s := range d.messages {
 		j := judged{seq: s.seq, StepVerdict: match.StepVerdict{Seq: s.seq, Dir: d.dir, What: s.what(), Result: match.Missing}}
+		j.Call = s.about()
 		if s.request != nil {
 			j.Masked = masks[s.request.frame]
 		}
 		switch {
 		case s.arrived:
-			c := d.rules.Compare(s.msg(), *s.live, d.variables)
+			c := d.rules.ForCall(j.Call).Compare(s.msg(), *s.live, d.variables)
 			if s.msg().Kind() == transport.Request && (d.rules.By == match.ByMethod || d.rules.By == match.ByOrder) {
 				c = c.AsMapped(d.rules.By.String())
 			}

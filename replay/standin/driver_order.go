@@ -340,7 +340,7 @@ func (d *Driver) nearest(queue []*message, message transport.Message) (nearest *
 		if s.arrived {
 			continue
 		}
-		n := d.rules.Compare(s.msg(), message, d.variables).Count()
+		n := d.rulesFor(s).Compare(s.msg(), message, d.variables).Count()
 		if n == 0 {
 			return s, true
 		}

@@ -94,6 +94,28 @@ func (c *message) what() string {
 	return "an answer with id " + phrase.Name(string(c.msg().ID))
 }
 
+// about names the call that the message belongs to.
+func (c *message) about() match.Call {
+	switch {
+	case c.request != nil:
+		return match.CallOf(c.request.msg())
+	case c.owner != nil:
+		return match.CallOf(c.owner.msg())
+	}
+	return match.CallOf(c.msg())
+}
+
+// rulesFor returns the rules for a message.
+func (h *half) rulesFor(c *message) match.Rules {
+	switch {
+	case c.request != nil:
+		return h.rules.For(c.request.msg())
+	case c.owner != nil:
+		return h.rules.For(c.owner.msg())
+	}
+	return h.rules
+}
+
 // response returns the recorded response to a request; the zero Message if there is none.
 func (c *message) response() transport.Message {
 	if c.answer != nil {

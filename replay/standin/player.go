@@ -406,7 +406,7 @@ func (p *Player) judge() (list []judged) {
 
 // compare compares a client message with the live message.
 func (p *Player) compare(c *message) match.Comparison {
-	rules := p.rules
+	rules := p.rulesFor(c)
 	result := rules.Compare(c.msg(), *c.live, p.variables)
 	was := c.msg().ProgressToken()
 	is := c.live.ProgressToken()

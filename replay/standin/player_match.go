@@ -61,7 +61,7 @@ func (p *Player) isEqual(c *message, m transport.Message) bool {
 
 // miss says why no recorded request answers m, and how the nearest recorded request differs.
 func (p *Player) miss(m transport.Message, key match.Key, err error) match.StepVerdict {
-	v := match.StepVerdict{What: about(m), Text: "no recorded answer for " + phrase.Name(m.Method)}
+	v := match.StepVerdict{What: about(m), Call: match.CallOf(m), Text: "no recorded answer for " + phrase.Name(m.Method)}
 	if err != nil {
 		v.Text += fmt.Sprintf(": %v", err)
 		return v

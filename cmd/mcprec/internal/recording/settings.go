@@ -11,9 +11,12 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
+	"github.com/mcprec/mcprec/replay/filter"
 	"github.com/mcprec/mcprec/replay/match"
+	"github.com/mcprec/mcprec/replay/timeline"
 )
 
 // SettingsName is the name of the file with the settings of the fixtures in its folder, and below.
@@ -54,6 +57,27 @@ func SettingsFor(fixture string, named []string) (Settings, error) {
 	}
 }
 
+// ParseIgnore reads a place that is not compared: a JSON pointer, perhaps behind a filter of calls.
+func ParseIgnore(text string) (match.Pointer, error) {
+	limit, at := "", 0
+	if !strings.HasPrefix(text, "/") {
+		if at = strings.Index(text, " /"); at >= 0 {
+			limit, at = strings.TrimSpace(text[:at]), at+1
+		}
+	}
+	pointer, err := match.ParsePointer(text[max(at, 0):])
+	if err != nil || limit == "" {
+		return pointer, err
+	}
+	only, err := filter.Parse(limit)
+	if err == nil && !only.Named() {
+		err = fmt.Errorf("%q: want tool:, method: or target: before the pointer, such as 'tool:now /result/content/0/text'", text)
+	}
+	return pointer.Within(limit, func(c match.Call) bool {
+		return only.SelectsCall(&timeline.Call{Method: c.Method, Target: c.Target})
+	}), err
+}
+
 // variable matches the name of an environment variable.
 var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
@@ -67,7 +91,7 @@ func readSettings(path string, text []byte) (s Settings, err error) {
 		err = errors.New("there is something behind the object")
 	}
 	for _, text := range s.Ignore {
-		if _, fault := match.ParsePointer(text); err == nil && fault != nil {
+		if _, fault := ParseIgnore(text); err == nil && fault != nil {
 			err = fmt.Errorf("ignore: %w", fault)
 		}
 	}

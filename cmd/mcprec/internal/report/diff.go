@@ -253,7 +253,7 @@ func flagsFor(finding diff.Finding) []string {
 	case finding.AnyOrder:
 		return []string{"--any-order"}
 	}
-	return MatchFlags(finding.Differences, finding.More)
+	return MatchFlags(finding.Call, finding.Differences, finding.More)
 }
 
 func differenceText(difference match.Difference) string {
