@@ -70,6 +70,7 @@ func (c clientPeer) play(schedule Schedule, patience patience) (played play, err
 			before: heardBefore(c.events), play: play{trace: newTrace(c.keeps)},
 		}
 		err = p.run()
+		p.play.trace.giveUp(p.play.found)
 		p.play.trace.leave(process)
 		if process.isStopped {
 			return ErrStopped

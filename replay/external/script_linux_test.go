@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mcprec/mcprec/store"
 )
@@ -82,7 +83,26 @@ func TestShownEvents(t *testing.T) {
 		}
 		said = append(said, word)
 	}
-	if want := "opened c2s s2c c2s c2s c2s s2c s2c c2s s2c c2s s2c eof exit"; strings.Join(said, " ") != want {
+	if want := "opened c2s s2c c2s c2s c2s s2c s2c c2s s2c c2s s2c eof exit closed"; strings.Join(said, " ") != want {
 		t.Errorf("its events are %v, want %s", said, want)
+	}
+}
+
+// TestHangInSession holds that a play of a hang as a session has the time that mcprec waited, an end, and in its note the
+// numbers of its own events.
+func TestHangInSession(t *testing.T) {
+	t.Parallel()
+	finding := &Finding{Kind: Hang, Peer: "server", Requests: []Request{{15, "tools/call add"}}, Choices: []string{"the client cancels tools/call add (#12) at once"}, Held: 3, Of: 3}
+	shown := &Shown{Finding: finding, from: c2s, Until: 6 * time.Second, Moves: []Move{
+		{Kind: Wrote, At: 1, Frames: [][]byte{[]byte("{}"), []byte("{}"), []byte("{}")}, Seqs: []uint64{12, 0, 15}},
+	}}
+	events := shown.Events(store.Header{})
+	last := events[len(events)-2:]
+	if last[0].Kind != store.EOF || last[1].Kind != store.Closed || last[0].At != shown.Until || last[1].At != shown.Until {
+		t.Errorf("it ends with %v", last)
+	}
+	info, err := store.DecodePayload[store.NoteInfo](events[1])
+	if err != nil || !strings.Contains(info.Text, "tools/call add (#5)") || !strings.Contains(info.Text, "cancels tools/call add (#3)") {
+		t.Errorf("%v, its note is %q", err, info.Text)
 	}
 }

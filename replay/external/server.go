@@ -166,6 +166,7 @@ func (s serverPeer) play(schedule Schedule, patience patience) (played play, err
 			session: newPlayedSession(), dropped: droppedIn(s.events), requests: map[*timeline.Call]*request{}, play: play{answers: map[uint64]string{}, trace: newTrace(s.keeps)},
 		}
 		p.run()
+		p.play.trace.giveUp(p.play.found)
 		p.play.trace.leave(process)
 		if process.isStopped {
 			return ErrStopped

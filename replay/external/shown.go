@@ -4,8 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"os/exec"
+	"regexp"
+	"slices"
+	"strconv"
 	"time"
 
+	"github.com/mcprec/mcprec/replay/why"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 )
@@ -14,6 +18,7 @@ import (
 type Shown struct {
 	Finding *Finding // nil: the play shows nothing
 	Moves   []Move
+	Until   time.Duration // when mcprec waited no longer for what did not come; 0: the play did not end so
 
 	from transport.Direction        // of what the recorded end sends
 	ids  map[uint64]json.RawMessage // of the recorded end's requests, by their events
@@ -24,6 +29,7 @@ type Move struct {
 	Kind   MoveKind
 	At     time.Duration // since the process was started
 	Frames [][]byte      // of Wrote and of Heard, without newlines
+	Seqs   []uint64      // of Wrote: the recorded event of each frame; 0: it is not recorded
 	Split  int           // of Wrote: behind so many bytes the rest goes out by itself; 0: it does not
 	Busy   bool          // of Rested: an answer is owed, and a timer of the process may bring it
 	Exit   store.ExitInfo
@@ -47,6 +53,7 @@ const (
 type trace struct {
 	began time.Time
 	moves []Move
+	until time.Duration // see Shown
 }
 
 func newTrace(isKept bool) *trace {
@@ -59,6 +66,41 @@ func newTrace(isKept bool) *trace {
 func (t *trace) add(kind MoveKind, frames ...[]byte) {
 	if t != nil {
 		t.moves = append(t.moves, Move{Kind: kind, At: time.Since(t.began), Frames: frames})
+	}
+}
+
+// wrote notes a write.
+func (t *trace) wrote(chunk []sending) {
+	if t == nil {
+		return
+	}
+	m := Move{Kind: Wrote, At: time.Since(t.began)}
+	for _, s := range chunk {
+		m.Frames = append(m.Frames, s.frame.Bytes)
+		m.Seqs = append(m.Seqs, s.seq)
+	}
+	t.moves = append(t.moves, m)
+}
+
+// isTooShort reports whether the play of a finding is to go on, though nothing can move: who reads it as a session
+// sees a hang only if some time passes.
+func (t *trace) isTooShort(patience patience) bool {
+	if t == nil || patience != confirming || len(t.moves) == 0 {
+		return false
+	}
+	last := time.Duration(0)
+	for _, m := range t.moves {
+		if m.Kind == Wrote || m.Kind == Heard {
+			last = m.At
+		}
+	}
+	return time.Since(t.began)-last < min(max(why.Patience, 2*last), why.MostPatience)+100*time.Millisecond
+}
+
+// giveUp notes that mcprec waits no longer for what does not come.
+func (t *trace) giveUp(found *fault) {
+	if t != nil && found != nil && found.kind == Hang {
+		t.until = time.Since(t.began)
 	}
 }
 
@@ -115,7 +157,7 @@ func (x *explorer) show(f *Finding, played play) {
 	if played.trace == nil || x.report.Shown != nil && x.report.Shown.Finding != nil {
 		return
 	}
-	s := &Shown{Finding: f, Moves: played.trace.moves, from: transport.ClientToServer, ids: map[uint64]json.RawMessage{}}
+	s := &Shown{Finding: f, Moves: played.trace.moves, Until: played.trace.until, from: transport.ClientToServer, ids: map[uint64]json.RawMessage{}}
 	if x.peer.name() == "client" {
 		s.from = transport.ServerToClient
 	}
@@ -125,25 +167,31 @@ func (x *explorer) show(f *Finding, played play) {
 	x.report.Shown = s
 }
 
-// Events returns the play as a session under a header.
+// Events returns the play as a session under a header. The numbers in its note are those of its own events.
 func (s *Shown) Events(header store.Header) []store.Event {
 	events := []store.Event{{Kind: store.Opened, Payload: header.Encode()}}
 	add := func(kind store.Kind, dir transport.Direction, payload []byte, at time.Duration) {
 		events = append(events, store.Event{Kind: kind, Dir: dir, At: at, Payload: payload})
 	}
 	if s.Finding != nil {
-		text := s.Finding.words() + "The numbers are those of the session that was played."
-		add(store.Note, transport.NoDirection, store.EncodePayload(store.NoteInfo{Text: text}), 0)
+		add(store.Note, transport.NoDirection, nil, 0)
 	}
+	frames, last := uint64(0), time.Duration(0)
+	numbers := map[uint64]int{} // in this session, by those in the recording
 	for _, m := range s.Moves {
+		last = max(m.At, s.Until)
 		switch m.Kind {
 		case Wrote, Heard:
 			dir := s.from
 			if m.Kind == Heard {
 				dir = s.from.Reverse()
 			}
-			for _, frame := range m.Frames {
+			for i, frame := range m.Frames {
 				add(store.Frame, dir, frame, m.At)
+				frames++
+				if i < len(m.Seqs) && m.Seqs[i] != 0 {
+					numbers[m.Seqs[i]] = len(events)
+				}
 			}
 		case Ended:
 			add(store.EOF, s.from, store.EncodePayload(store.EOFInfo{By: "sender"}), m.At)
@@ -151,10 +199,32 @@ func (s *Shown) Events(header store.Header) []store.Event {
 			add(store.Exited, transport.NoDirection, store.EncodePayload(m.Exit), m.At)
 		}
 	}
+	hasEnded := slices.ContainsFunc(events, func(e store.Event) bool { return e.Kind == store.EOF || e.Kind == store.Exited })
+	if s.Until > 0 && !hasEnded { // mcprec has gone then
+		add(store.EOF, s.from, store.EncodePayload(store.EOFInfo{By: "sender"}), last)
+	}
+	add(store.Closed, transport.NoDirection, store.EncodePayload(store.ClosedInfo{Frames: frames}), last)
 	for i := range events {
 		events[i].Seq = uint64(i + 1)
+		if events[i].Kind == store.Note {
+			events[i].Payload = store.EncodePayload(store.NoteInfo{Text: renumbered(s.Finding.words(), numbers)})
+		}
 	}
 	return events
+}
+
+// eventNumber is the number of an event in a text.
+var eventNumber = regexp.MustCompile(`#[0-9]+`)
+
+// renumbered returns a text with other numbers of events, each by the one that stands there.
+func renumbered(text string, numbers map[uint64]int) string {
+	return eventNumber.ReplaceAllStringFunc(text, func(word string) string {
+		seq, _ := strconv.ParseUint(word[1:], 10, 64)
+		if number := numbers[seq]; number != 0 {
+			return "#" + strconv.Itoa(number)
+		}
+		return word
+	})
 }
 
 // Masked returns the play with its messages as a function returns them, which gets them in their order.

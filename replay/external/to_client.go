@@ -77,6 +77,9 @@ func (p *clientPlayer) run() error {
 		case isOpen && p.send(true):
 		case isOpen && len(p.questions()) == 0 && !p.isPinging() && len(p.calls()) > 0:
 			p.hangUp() // the recording has no answer: its server can only end
+		case p.play.trace.isTooShort(p.patience):
+			time.Sleep(500 * time.Microsecond)
+			continue
 		default:
 			return p.stuck(look)
 		}
@@ -235,17 +238,17 @@ func (p *clientPlayer) send(isStuck bool) bool {
 		last = c.Last
 	}
 	var data []byte
-	var frames [][]byte
+	var chunk []sending
 	var splits []int
 	for at >= 0 {
 		s := p.ready[at]
 		p.ready = slices.Delete(p.ready, at, at+1)
 		data, splits = p.compose(s, data, splits)
-		frames = append(frames, s.frame.Bytes)
+		chunk = append(chunk, s)
 		p.take(p.server.Wrote(s.number)) // others may follow it in the same write
 		at = slices.IndexFunc(p.ready, func(s sending) bool { return s.seq > first && s.seq <= last })
 	}
-	p.play.trace.add(Wrote, frames...)
+	p.play.trace.wrote(chunk)
 	done := 0
 	for _, split := range splits {
 		p.pipes.write(data[done:split])

@@ -290,11 +290,7 @@ func cancellation(id json.RawMessage) sending {
 // write hands frames over in one go, or where the first is split in several, with the server at rest between
 // them.
 func (p *player) write(chunk []sending, splits ...int) {
-	var frames [][]byte
-	for _, s := range chunk {
-		frames = append(frames, s.frame.Bytes)
-	}
-	p.play.trace.add(Wrote, frames...)
+	p.play.trace.wrote(chunk)
 	if len(splits) > 0 {
 		p.play.trace.split(splits[0])
 	}
@@ -343,7 +339,7 @@ func (p *player) rest() (isOver bool) {
 		if !p.waits() {
 			return false
 		}
-		if !p.patience.isWorthIt(look, time.Since(began)) {
+		if !p.patience.isWorthIt(look, time.Since(began)) && !p.play.trace.isTooShort(p.patience) {
 			p.fail(Hang, look, "")
 			return true
 		}

@@ -385,6 +385,10 @@ func eventText(e store.Event) string {
 		if info, err := store.DecodePayload[store.ClosedInfo](e); err == nil {
 			return fmt.Sprintf("%s, %d lost", phrase.Plural(info.Frames, "message"), info.Lost)
 		}
+	case store.Note:
+		if info, err := store.DecodePayload[store.NoteInfo](e); err == nil && info.Text != "" {
+			return excerptOf([]byte(strings.Join(strings.Fields(info.Text), " ")), noteLimit)
+		}
 	}
 	return excerpt(e.Payload)
 }

@@ -60,8 +60,13 @@ func (m EntryMessage) Text() string {
 
 // excerpt returns the beginning of a payload as text on one line. Characters that cannot be
 // seen are blanks.
-func excerpt(b []byte) string {
-	text := phrase.Shorten(string(b[:min(len(b), textLimit+1)]), textLimit)
+func excerpt(b []byte) string { return excerptOf(b, textLimit) }
+
+// noteLimit is how much of a note is shown, in bytes: a finding of explore is whole.
+const noteLimit = 1000
+
+func excerptOf(b []byte, limit int) string {
+	text := phrase.Shorten(string(b[:min(len(b), limit+1)]), limit)
 	return strings.TrimSpace(strings.Map(func(r rune) rune {
 		if !unicode.IsGraphic(r) {
 			return ' '
