@@ -166,6 +166,9 @@ type ExitInfo struct {
 	// Unread is how many bytes the process left unread in its input; 0 also if the system
 	// does not tell.
 	Unread int64 `json:"unread,omitempty"`
+	// NotStarted is why the command could not be started: "command not found". Code is then the status of a
+	// shell, 127 or 126. "": it was started.
+	NotStarted string `json:"not_started,omitempty"`
 }
 
 // ExitInfoOf returns the payload for the state of a process that has ended.

@@ -41,19 +41,22 @@ type StartError struct {
 }
 
 // Error uses the shell's words.
-func (e *StartError) Error() string {
+func (e *StartError) Error() string { return e.Command + ": " + e.Reason() }
+
+// Reason is the error without the command.
+func (e *StartError) Reason() string {
 	info, err := os.Stat(e.Command)
 	switch {
 	case errors.Is(e.Cause, exec.ErrNotFound):
-		return e.Command + ": command not found"
+		return "command not found"
 	case errors.Is(e.Cause, os.ErrNotExist):
-		return e.Command + ": No such file or directory"
+		return "No such file or directory"
 	case err == nil && info.IsDir():
-		return e.Command + ": Is a directory"
+		return "Is a directory"
 	case errors.Is(e.Cause, os.ErrPermission):
-		return e.Command + ": Permission denied"
+		return "Permission denied"
 	}
-	return e.Command + ": " + e.Cause.Error()
+	return e.Cause.Error()
 }
 
 // StartProcess starts argv in the current folder with the current environment.

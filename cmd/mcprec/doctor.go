@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -190,11 +191,37 @@ func (c *checkup) clients() error {
 		if _, err := os.Stat(s.Command[0]); err != nil {
 			c.wrong("%s starts %s, which is not there: mcprec unwrap it, and wrap it again", name, s.Command[0])
 		}
+		if command := s.Recorded(); len(command) > 0 {
+			c.serverProgram(name, command[0], s.Path)
+		}
 		if other := s.Store(); other != "" && filepath.Clean(other) != place && !isSameFile(other, place) {
 			c.wrong("%s records into another store, %s", name, other)
 		}
 	}
 	return nil
+}
+
+// serverProgram says whether the program of a server is not there. A client may find it in another PATH than a
+// shell does, and a file with a relative name from another folder.
+func (c *checkup) serverProgram(name, program, path string) {
+	switch {
+	case strings.Contains(program, "$"), strings.HasPrefix(program, "~"): // the client fills it in
+	case strings.ContainsAny(program, `/\`):
+		if _, err := os.Stat(program); filepath.IsAbs(program) && errors.Is(err, fs.ErrNotExist) {
+			c.wrong("%s: its command %s is not there", name, program)
+		}
+	case path != "":
+		for _, folder := range filepath.SplitList(path) {
+			if _, err := exec.LookPath(filepath.Join(folder, program)); err == nil || strings.Contains(folder, "$") {
+				return
+			}
+		}
+		c.wrong("%s: its command %s is not in the PATH of its entry", name, program)
+	default:
+		if _, err := exec.LookPath(program); errors.Is(err, exec.ErrNotFound) {
+			c.wrong("%s: its command %s is not there; a full path is found from every client", name, program)
+		}
+	}
 }
 
 // browser says what mcprec view --open starts.

@@ -107,6 +107,9 @@ func (n *ending) judgeServer(r *reporter, revision string, lastWord moment) (sta
 	first, _ := n.first()
 	failed := n.exit.Code != 0 || n.exit.Signal != ""
 	switch {
+	case n.exit.NotStarted != "":
+		r.report(serverStarts, transport.ServerToClient, "", []uint64{n.exited.seq}, "the server did not start: %s", clip(n.exit.NotStarted))
+		started = false
 	case failed && !n.exit.AskedToEnd() && lastWord.seq == 0:
 		r.report(serverStarts, transport.ServerToClient, "", []uint64{n.exited.seq}, "the server ended %s and had sent nothing", how)
 		started = false

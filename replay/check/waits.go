@@ -162,6 +162,8 @@ func (f *Fold) giveHang(hang why.Finding, revision string) {
 		d.Severity = order.Warning // nobody waits for it but the machine
 	case hang.Shape == why.NoResponse && len(hang.Calls) == 0: // rule E14
 		return
+	case hang.Shape == why.NotStarted: // rule E13
+		return
 	case len(hang.Calls) == 0 || hang.Shape == why.InputMissing:
 		d = nobodyWaits
 	}

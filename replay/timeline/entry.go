@@ -372,6 +372,9 @@ func eventText(e store.Event) string {
 	case store.Exited:
 		if info, err := store.DecodePayload[store.ExitInfo](e); err == nil {
 			text := phrase.Name(info.String())
+			if info.NotStarted != "" {
+				text += ": the server did not start: " + phrase.Name(info.NotStarted)
+			}
 			if info.Unread > 0 {
 				text += fmt.Sprintf("; it left %d B of its input unread", info.Unread)
 			}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/mcprec/mcprec/replay/timeline"
@@ -175,4 +176,20 @@ func (w *words) sayLauncher() {
 		w.say("The process that was started ended %s (#%d), %s; another process %s its output.", w.ago(x.At), x.Seq, howExited(x.Info), w.tense("has", "had"))
 		w.show(moment{x.Seq, x.At}, "the process that was started ended %s; another one had its output", howExited(x.Info))
 	}
+}
+
+// notStarted tells of a server whose command could not be started.
+func (j *judge) notStarted() Finding {
+	f := Finding{Shape: NotStarted, Culprit: "server", Calls: []uint64{}, since: j.exited,
+		Evidence: []Evidence{{j.exited.seq, fmt.Sprintf("exit status %d: %s", j.exit.Code, clip(j.exit.NotStarted))}},
+		Proves:   "that the recorder could not start the command", Next: "doctor"}
+	program := "its command"
+	if len(j.header.Command) > 0 {
+		program = clip(j.header.Command[0])
+	}
+	f.Text = fmt.Sprintf("The server did not start: %s: %s.", program, clip(j.exit.NotStarted))
+	if j.exit.Code == 127 && !strings.ContainsAny(program, `/\`) {
+		f.Text += " A client may have another PATH than a shell: name the program by its full path."
+	}
+	return f
 }

@@ -83,6 +83,7 @@ const (
 	ServerNotReading = "server-stopped-reading"  // the server does not take what is sent
 	NeitherReads     = "neither-reads"           // both ends write, and neither reads
 	ServerEnded      = "server-ended"            // the server has ended
+	NotStarted       = "not-started"             // the server's command could not be started
 	ServerStopped    = "server-process-stopped"  // the server's process is stopped by a signal
 	StderrNotRead    = "stderr-not-read"         // the server writes to standard error, and the client does not read that
 	NoResponse       = "no-http-response"        // a POST has no response
@@ -227,6 +228,9 @@ func (f *Fold) ReportContext(ctx context.Context, live Live, after time.Duration
 	r.Open = append(r.Open, j.goesRound()...)
 	r.Findings = append(r.Findings, j.explored()...)
 	r.Findings = append(r.Findings, j.findings(waits)...)
+	if j.exit.NotStarted != "" {
+		r.Findings = append(r.Findings, j.notStarted())
+	}
 	r.Last = j.lastWords()
 	r.mask(live.Mask, flag)
 	if err := flag.Err(); err != nil {

@@ -31,6 +31,7 @@ type Server struct {
 	Problem string   // why an odd server cannot be edited
 	ByRules bool     // the file has rules about commands, which may not fit a wrapped one
 	OwnHome bool     // its environment names a store
+	Path    string   // the PATH in its environment, or ""
 
 	entry   *node   // the members of which command and args are
 	command *member // a text, or a list that is the whole command line
@@ -139,6 +140,9 @@ func (s *Server) read(entry *node) {
 	for _, name := range []string{"env", "environment", "envs"} {
 		for _, m := range entry.named(name) {
 			s.OwnHome = s.OwnHome || len(m.value.named("MCPREC_HOME")) > 0
+			for _, path := range m.value.named("PATH") {
+				s.Path = path.value.text
+			}
 		}
 	}
 	err := s.readCommand(entry)

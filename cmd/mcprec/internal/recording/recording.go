@@ -133,6 +133,7 @@ func Command(std cli.Streams, options Options, command []string) error {
 	}
 	child, err := transport.StartProcess(command...)
 	if err != nil {
+		r.recordNoStart(command, err)
 		return err
 	}
 	r.fail = func() { // the server gets the time to end
@@ -162,6 +163,28 @@ func Command(std cli.Streams, options Options, command []string) error {
 	return s
 }
 
+// recordNoStart records why a server did not start, for whoever asks later: a client may show no more than that
+// the server is gone. It says nothing on standard error, where the reason alone is to stand.
+func (r *recording) recordNoStart(command []string, cause error) {
+	var start *transport.StartError
+	if !errors.As(cause, &start) {
+		return
+	}
+	db, err := session.OpenRecorder(r.Home, r.Sync)
+	if err != nil {
+		return
+	}
+	defer db.Close()
+	r.db = db
+	rec, err := recorder.New(context.Background(), db, r.headerOf(command))
+	if err != nil {
+		return
+	}
+	rec.Record(store.Exited, transport.NoDirection, store.ExitInfo{Code: start.Code, NotStarted: start.Reason()})
+	rec.Close()
+	_, _, _ = r.Budget.Enforce(context.Background(), db.Store, time.Now(), tidyPatience) // the next recorder reports a fault
+}
+
 // start opens the store and begins the session. Without a store the session
 // goes on unrecorded, and stderr says so.
 func (r *recording) start(command []string, processes *store.Processes) *recorder.Recorder {
@@ -169,9 +192,7 @@ func (r *recording) start(command []string, processes *store.Processes) *recorde
 	if err != nil {
 		return r.unrecorded(err)
 	}
-	h := r.header()
-	h.Transport = "stdio"
-	h.Command = command
+	h := r.headerOf(command)
 	h.Processes = processes
 	rec, err := recorder.New(context.Background(), db, h, r.options()...)
 	if err != nil {
@@ -179,6 +200,14 @@ func (r *recording) start(command []string, processes *store.Processes) *recorde
 	}
 	r.db = db
 	return rec
+}
+
+// headerOf returns the header of a session with a local server.
+func (r *recording) headerOf(command []string) store.Header {
+	h := r.header()
+	h.Transport = "stdio"
+	h.Command = command
+	return h
 }
 
 func (r *recording) header() store.Header {

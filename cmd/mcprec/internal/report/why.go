@@ -128,7 +128,11 @@ func (a Hangs) Text(w io.Writer) error {
 			fmt.Fprintf(w, "%s\n", output.Plain(strings.ToUpper(a.Last[:1])+a.Last[1:]+"."))
 		}
 	} else {
-		fmt.Fprintf(w, "%s: %s\n", head, a.Verdict())
+		word := a.Verdict()
+		if a.Findings[0].Shape == why.NotStarted {
+			word = "the server did not start"
+		}
+		fmt.Fprintf(w, "%s: %s\n", head, word)
 	}
 	for i, f := range a.Findings {
 		fmt.Fprintf(w, "\n%s\n\n", output.Plain(f.Text))
