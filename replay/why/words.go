@@ -326,9 +326,9 @@ func (w *words) sayNeighbours(c *call) {
 }
 
 func (w *words) asksClient() {
-	asks := w.first.asks
+	asks, who := w.first.asks, "It"
 	if asks == nil {
-		asks = w.first.call
+		asks, who = w.first.call, "The client"
 	} else {
 		w.say("During the call the server asked the client for %s, and the client %s in %v.",
 			asks.name(), w.tense("has not answered", "did not answer"), phrase.Brief(max(w.first.until.at-asks.at, 0)))
@@ -348,11 +348,11 @@ func (w *words) asksClient() {
 		return
 	}
 	if last := w.last[c2s]; last.seq > asks.seq {
-		w.say("It %s other messages since, the last %s (#%d): it %s the client's turn.",
-			w.tense("has sent", "sent"), w.said(last), last.seq, w.tense("is", "was"))
+		w.say("%s %s other messages since, the last %s (#%d): it %s the client's turn.",
+			who, w.tense("has sent", "sent"), w.said(last), last.seq, w.tense("is", "was"))
 		w.show(last.moment, "the client's last message: %s", w.said(last))
 	} else {
-		w.say("It %s nothing since: it %s the client's turn.", w.tense("has sent", "sent"), w.tense("is", "was"))
+		w.say("%s %s nothing since: it %s the client's turn.", who, w.tense("has sent", "sent"), w.tense("is", "was"))
 		if len(w.calls[c2s]) > 0 {
 			w.suggests = "the client reads nothing, or answers nothing, while it waits for its own call"
 		}
