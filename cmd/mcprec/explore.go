@@ -51,7 +51,7 @@ func newExplore() *cobra.Command {
 	var o exploreOptions
 	cmd := &cobra.Command{
 		Use:   "explore [flags] [SESSION] [-- COMMAND [ARG]...]",
-		Short: "Play a session in many orders of delivery and prove the hang",
+		Short: "Play a session in many orders and find what hangs",
 		Example: `  mcprec explore --client python-sdk@1.3
   mcprec explore SESSION -- node dist/index.js
   mcprec explore --target http://localhost:%PORT/mcp -- node http.js %PORT

@@ -189,7 +189,8 @@ func counterClient(fault string) Client {
 
 // TestClientFaults holds what is found of clients with a fault each, and that the token shows it again.
 func TestClientFaults(t *testing.T) {
-	const rest = ", none on a timer, and nobody but mcprec holds what they wait for; reproduced 3 times out of 3"
+	const rest = ", none on a timer, and only a new message from the server could wake it; reproduced 3 times out of 3"
+	const alone = ", none on a timer, and nothing could wake it; reproduced 3 times out of 3"
 	for fault, want := range map[string]struct {
 		kind Fault
 		says []string
@@ -197,9 +198,9 @@ func TestClientFaults(t *testing.T) {
 		"swallows":                  {Hang, []string{"HANG (observed; not a proof): it has every answer, the answer to tools/call count (#9) is the last, says no more and does not end; it has not read all; all ", rest, "  in the recorded order, without the pauses of the recording\n  token: x1.default"}},
 		"sockets, swallows":         {Hang, []string{"HANG (observed; not a proof): it has every answer, the answer to tools/call count (#9) is the last, says no more and does not end; it has not read all; all ", rest, "  in the recorded order, without the pauses of the recording\n  token: x1.default"}},
 		"no pong":                   {Hang, []string{"HANG (observed; not a proof): it does not answer a ping; ", rest, "  the server sends a ping in front of "}},
-		"waits on":                  {Hang, []string{"HANG (observed; not a proof): its server has ended, and it waits for the answer to initialize; ", rest, "  the server ends in place of "}},
+		"waits on":                  {Hang, []string{"HANG (observed; not a proof): its server has ended, and it waits for the answer to initialize; ", alone, "  the server ends in place of "}},
 		"takes chunks for messages": {Died, []string{"DIED: the client ended: exit status 2: ", " goes out in two writes, split at byte "}},
-		"lingers":                   {Lingers, []string{"DOES NOT EXIT when its server ends: all ", rest, "  in the recorded order, without the pauses of the recording\n  token: x1.default"}},
+		"lingers":                   {Lingers, []string{"DOES NOT EXIT when its server ends: all ", alone, "  in the recorded order, without the pauses of the recording\n  token: x1.default"}},
 		"loses progress":            {Different, []string{"DIFFERENT OUTPUT: the client prints otherwise than in the recorded order; reproduced 3 times out of 3", `result {"content":[]} result`, "(#9) arrive together"}},
 	} {
 		t.Run(fault, func(t *testing.T) {

@@ -643,6 +643,13 @@ func (x *explorer) add(schedule Schedule, found *fault, held int, played play) {
 		found.kind == NotSerial || found.kind == Different
 	if found.kind == Hang || found.kind == Lingers {
 		f.Stand = found.look.String()
+		switch {
+		case found.look.Activity != procfs.Asleep:
+		case found.look.Ours:
+			f.Stand += fmt.Sprintf(", and only a new message from the %s could wake it", x.peer.recorded())
+		default:
+			f.Stand += ", and nothing could wake it"
+		}
 	}
 	if f.Stand != "" && found.look.Activity == procfs.Timed && found.look.Timer <= confirming.timer {
 		f.Stand += fmt.Sprintf("; mcprec has waited for %v", confirming.running) // one timer behind the other

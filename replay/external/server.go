@@ -274,9 +274,9 @@ func (s serverPeer) words(c Choice, name func(uint64) string) string {
 		if isWeb {
 			return fmt.Sprintf("the client cancels %s at once", first)
 		}
-		return fmt.Sprintf("the client cancels %s in the same write", first)
+		return fmt.Sprintf("the client cancels %s, sent together with the call", first)
 	case LateCancel:
-		return fmt.Sprintf("the client cancels %s when the server is at rest", first)
+		return fmt.Sprintf("the client cancels %s while the call runs and the server sleeps", first)
 	case Cut:
 		return fmt.Sprintf("the response to %s is cut behind its first event with an id, and the client comes back for the rest", first)
 	case HangUp:
@@ -287,7 +287,7 @@ func (s serverPeer) words(c Choice, name func(uint64) string) string {
 		}
 		return fmt.Sprintf("the client ends its output right behind the write of %s", first)
 	case LateEnd:
-		return fmt.Sprintf("the client ends its output behind %s, when the server is at rest", first)
+		return fmt.Sprintf("the client ends its output behind %s, while the call runs and the server sleeps", first)
 	}
 	return Schedule{c}.Token()
 }

@@ -50,5 +50,5 @@ func (l Look) String() string {
 	case Ended:
 		return "it has ended"
 	}
-	return threads + ", none on a timer, and nobody but mcprec holds what they wait for"
+	return threads + ", none on a timer"
 }
