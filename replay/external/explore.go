@@ -490,15 +490,21 @@ func (x *explorer) confirm(schedule Schedule, first play) (err error) {
 		return err
 	}
 	kind := first.found.kind
-	held, last := 1, first
+	held, best := 1, first
 	for range times - 1 {
-		played, err := x.playOnce(schedule, confirming)
+		patience := confirming
+		if (kind == Hang || kind == Lingers) && best.rank() == mostRank {
+			patience = x.patience // its timers have run out once
+		}
+		played, err := x.playOnce(schedule, patience)
 		if err != nil {
 			return err
 		}
 		if played.found != nil && played.found.kind == kind {
 			held++
-			last = played
+			if played.rank() >= best.rank() {
+				best = played
+			}
 		}
 	}
 	wasMoving := first.found.look.Activity == procfs.Timed || first.found.look.Activity == procfs.Outside
@@ -511,8 +517,23 @@ func (x *explorer) confirm(schedule Schedule, first play) (err error) {
 		x.report.NotHeld = append(x.report.NotHeld, fmt.Sprintf("%s, %d of %d processes: %s", kind, held, times, schedule.Token()))
 		return nil
 	}
-	x.add(schedule, last.found, held, last)
+	x.add(schedule, best.found, held, best)
 	return nil
+}
+
+// mostRank is the rank of a patient play that left nothing open.
+const mostRank = 3
+
+// rank orders the plays that show a finding by what they prove: in one of them the process may still have a timer of
+// its runtime, and in the next none.
+func (p play) rank() (rank int) {
+	if p.found.isCertain() {
+		rank += 2
+	}
+	if p.patience == confirming {
+		rank++
+	}
+	return rank
 }
 
 // simplify takes away each choice that the fault does not need; with an error, those that it has come to.
@@ -639,8 +660,7 @@ func (x *explorer) add(schedule Schedule, found *fault, held int, played play) {
 		f.Requests = append(f.Requests, Request{Event: seq, What: x.what(seq)})
 	}
 	f.Choices = x.inWords(schedule)
-	f.Certain = found.look.Activity == procfs.Asleep || found.look.Activity == procfs.Full || found.look.Activity == procfs.Ended ||
-		found.kind == NotSerial || found.kind == Different
+	f.Certain = found.isCertain()
 	if found.kind == Hang || found.kind == Lingers {
 		f.Stand = found.look.String()
 		switch {
@@ -652,7 +672,11 @@ func (x *explorer) add(schedule Schedule, found *fault, held int, played play) {
 		}
 	}
 	if f.Stand != "" && found.look.Activity == procfs.Timed && found.look.Timer <= confirming.timer {
-		f.Stand += fmt.Sprintf("; mcprec has waited for %v", confirming.running) // one timer behind the other
+		waited := confirming.running
+		if isOfV8(found.look.Timer) {
+			waited = confirming.own
+		}
+		f.Stand += fmt.Sprintf("; mcprec has waited for %v", waited) // one timer behind the other
 	}
 	x.report.Findings = append(x.report.Findings, f)
 	x.show(&f, played)

@@ -398,6 +398,7 @@ func TestWaited(t *testing.T) {
 	for timer, want := range map[time.Duration]string{
 		20 * time.Millisecond:  "all 2 threads sleep, and its next timer is due; mcprec has waited for 30s; reproduced 3 times out of 3",
 		200 * time.Millisecond: "all 2 threads sleep, and its next timer is in 200ms; mcprec has waited for 30s; reproduced 3 times out of 3",
+		v8Timer:                "all 2 threads sleep, and its next timer is in 8.1s; mcprec has waited for 1m15s; reproduced 3 times out of 3",
 		time.Hour:              "all 2 threads sleep, and its next timer is in 1h0m0s; reproduced 3 times out of 3",
 	} {
 		x := newExplorer(&crowd{}, Options{})
@@ -543,5 +544,61 @@ func TestStart(t *testing.T) {
 	report, err := Explore(Server{Command: []string{"sh", "-c", "echo no >&2; exit 4"}}, session(), Options{Schedules: 9})
 	if err != nil || len(report.Findings) != 1 || report.Findings[0].Kind != Died || report.Findings[0].Detail != "exit status 4: no" {
 		t.Errorf("%v\n%s", err, report.Text())
+	}
+}
+
+// flipping is a peer that hangs in its cancellation of frame 3: in one patient play without a timer, in the others with
+// that of V8.
+type flipping struct {
+	crowd
+	at, plays int      // which patient play has no timer
+	with      []string // how long each play of the hang would wait for the timer
+}
+
+func (s *flipping) play(schedule Schedule, patience patience) (play, error) {
+	played := play{frames: []frame{{seq: 1, isRequest: true, size: 10}, {seq: 3, isRequest: true, size: 10}}}
+	if slices.ContainsFunc(schedule, func(c Choice) bool { return c.First == 3 }) {
+		s.with = append(s.with, patience.own.String())
+		look := procfs.Look{Activity: procfs.Timed, Timer: v8Timer}
+		if patience == confirming {
+			if s.plays++; s.plays == s.at {
+				look = procfs.Look{Activity: procfs.Asleep}
+			}
+		}
+		played.found = &fault{kind: Hang, look: look}
+	}
+	return played, nil
+}
+
+// TestOneAtRest holds that one play in which nothing could wake the process makes a hang of what the others may only
+// suspect, and that no play behind it waits for timers again.
+func TestOneAtRest(t *testing.T) {
+	for at, want := range map[int]string{1: "true, 0s 1m15s 0s", 2: "true, 0s 1m15s 1m15s", 9: "false, 0s 1m15s 1m15s"} {
+		s := &flipping{at: at}
+		report, err := explore(s, Options{Token: "x1.cancel3"})
+		if err != nil || len(report.Findings) != 1 {
+			t.Fatalf("%v, found:\n%s", err, report.Text())
+		}
+		if got := fmt.Sprintf("%v, %s", report.Findings[0].Certain, strings.Join(s.with, " ")); got != want {
+			t.Errorf("play %d at rest: %s, want %s", at, got, want)
+		}
+		if isTold := strings.Contains(report.Text(), "play it again with --token"); isTold == report.Findings[0].Certain {
+			t.Errorf("it says:\n%s", report.Text())
+		}
+	}
+}
+
+// TestWorthIt holds how long a timer is waited for: V8's own longer than others.
+func TestWorthIt(t *testing.T) {
+	for _, row := range []struct {
+		timer, waited time.Duration
+		want          bool
+	}{
+		{v8Timer, 29 * time.Second, true}, {v8Timer, 74 * time.Second, true}, {v8Timer, 75 * time.Second, false}, {589 * time.Millisecond, 49 * time.Second, true},
+		{8 * time.Second, 29 * time.Second, true}, {8 * time.Second, 31 * time.Second, false}, {time.Minute, 0, false},
+	} {
+		if got := confirming.isWorthIt(procfs.Look{Activity: procfs.Timed, Timer: row.timer}, row.waited); got != row.want {
+			t.Errorf("a timer of %v after %v: %v", row.timer, row.waited, got)
+		}
 	}
 }

@@ -38,20 +38,31 @@ type patience struct {
 	running time.Duration // for one that runs on
 	timer   time.Duration // for a timer; a later one is not waited for
 	outside time.Duration // for something outside
+	own     time.Duration // in place of running, while only V8's own timer goes on
+}
+
+// v8Timer is the wait of a program on V8, such as node, that has nothing to do: V8 looks every 8 s, and the slack of
+// 100 ms, whether it should collect its garbage, and when it has, half a second later whether again. It took up to 50 s.
+// A timer of the program that is sooner than that shows in its place, and one that is later shows when V8 has finished.
+const v8Timer = 8100 * time.Millisecond
+
+// isOfV8 reports whether a timer looks like that of V8. Others do, too: it is only a reason to wait longer.
+func isOfV8(timer time.Duration) bool {
+	return timer == v8Timer || 500*time.Millisecond < timer && timer <= 600*time.Millisecond
 }
 
 var (
 	// searching is short: what looks stuck is looked at again.
 	searching = patience{running: 15 * time.Second, timer: 2500 * time.Millisecond, outside: 2500 * time.Millisecond}
-	// confirming outlasts the timers of an idle runtime: that of V8 for its memory takes 8 s, several times.
-	confirming = patience{running: 30 * time.Second, timer: 30 * time.Second, outside: 10 * time.Second}
+	// confirming outlasts the timers of an idle runtime.
+	confirming = patience{running: 30 * time.Second, timer: 30 * time.Second, outside: 10 * time.Second, own: 75 * time.Second}
 )
 
 // isWorthIt reports whether an end at rest is worth waiting for.
 func (p patience) isWorthIt(look procfs.Look, waited time.Duration) bool {
 	switch look.Activity {
 	case procfs.Timed:
-		return look.Timer <= p.timer && waited < p.running
+		return look.Timer <= p.timer && waited < p.running || isOfV8(look.Timer) && waited < p.own
 	case procfs.Outside:
 		return waited < p.outside
 	}
@@ -87,6 +98,12 @@ type fault struct {
 	events []uint64 // the requests that it is about, or of a client the frames
 	look   procfs.Look
 	detail string
+}
+
+// isCertain reports whether nothing else than mcprec could have moved the process.
+func (f *fault) isCertain() bool {
+	return f.look.Activity == procfs.Asleep || f.look.Activity == procfs.Full || f.look.Activity == procfs.Ended ||
+		f.kind == NotSerial || f.kind == Different
 }
 
 // sending is a frame that the recorded end may send now.

@@ -194,6 +194,9 @@ func (f Finding) words() string {
 	if (f.Kind == NotSerial || f.Kind == Different) && f.Detail != "" {
 		text += "  " + f.Detail + "\n"
 	}
+	if (f.Kind == Hang || f.Kind == Lingers) && !f.Certain {
+		text += fmt.Sprintf("  none of %d plays found it without that; play it again with --token when the machine has less to do\n", f.Of)
+	}
 	for _, choice := range f.Choices {
 		text += "  " + choice + "\n"
 	}
