@@ -317,9 +317,10 @@ func (o whyOptions) print(cmd *cobra.Command, answers []report.Hangs) error {
 	}
 	if rest := len(answers) - shown; o.all && o.format != output.JSON && rest > 0 {
 		if shown > 0 {
-			fmt.Fprintln(w)
+			fmt.Fprintf(w, "\n%s ended without a hang.\n", phrase.Plural(rest, "other session"))
+		} else {
+			fmt.Fprintf(w, "%s ended, and nothing hung in %s.\n", phrase.Plural(rest, "session"), phrase.Agree(rest, "it", "them"))
 		}
-		fmt.Fprintf(w, "%s ended, and nothing hung in %s.\n", phrase.Plural(rest, "session"), phrase.Agree(rest, "it", "them"))
 	}
 	return errors.Join(err, w.Flush())
 }

@@ -150,7 +150,11 @@ func (a Hangs) Text(w io.Writer) error {
 		if f.Unknown != "" {
 			fmt.Fprintf(w, "It cannot tell: %s.\n", output.Plain(f.Unknown))
 		}
-		fmt.Fprintf(w, "Next: %s\n", output.Plain(f.Next))
+		next := output.Plain(f.Next)
+		if strings.Contains(next, "[redacted:") { // a shell takes the words as a comment
+			next += "  # put the secret in"
+		}
+		fmt.Fprintf(w, "Next: %s\n", next)
 		if i < len(a.see) && a.name != "-" {
 			fmt.Fprintf(w, "See it: %s\n", a.see[i])
 		}
