@@ -3,7 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
+	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -112,8 +115,7 @@ type ciFixture struct {
 	Accepted bool   `json:"accepted,omitempty"`
 	findings []ciFinding
 	recorded *session.Recording // nil: it cannot be read
-	home     home               // with the secrets to mask
-	rules    match.Rules
+	fixtureTerms
 	drive    *driveReport // nil: not driven
 	fault    error        // why not all could be done
 	compared bool         // the surface was
@@ -126,8 +128,7 @@ type ciRun struct {
 	command  []string
 	live     bool             // there is a server
 	paths    []string         // of the arguments
-	told     []string         // the settings that were named
-	filled   []string         // the names of --fill that a fixture has
+	vain     vain             // what was given and fits no fixture
 	trusted  *surface.Surface // of --baseline; nil without
 	stop     context.Context  // done after a signal
 	fixtures []*ciFixture
@@ -143,11 +144,14 @@ func runCI(cmd *cobra.Command, options ciOptions, paths, command []string) error
 	ci.stop = stop
 	wanted := cli.UntilSignal(cancel)
 	names, err := session.FixturesBelow(paths)
-	for _, name := range names {
+	all, fault := ci.withTerms(names)
+	if fault != nil {
+		return fault
+	}
+	for _, f := range all {
 		if stop.Err() != nil {
 			break
 		}
-		f := &ciFixture{File: name}
 		ci.fixtures = append(ci.fixtures, f)
 		f.fault = ci.fixture(f)
 		f.judgeFault()
@@ -156,11 +160,11 @@ func runCI(cmd *cobra.Command, options ciOptions, paths, command []string) error
 	if err != nil {
 		return err
 	}
-	ci.warnUnfilled()
+	ci.vain.warn(cmd.ErrOrStderr())
 	if err := ci.report(); err != nil {
 		return err
 	}
-	fault := ci.fault()
+	fault = ci.fault()
 	switch {
 	case sig != nil:
 		return &cli.Status{Signal: sig}
@@ -176,15 +180,6 @@ func runCI(cmd *cobra.Command, options ciOptions, paths, command []string) error
 		return cli.ErrVerdict
 	}
 	return nil
-}
-
-// warnUnfilled prints which --fill names no placeholder in any fixture.
-func (ci *ciRun) warnUnfilled() {
-	for _, text := range ci.fill {
-		if name, _, _ := strings.Cut(text, "="); !slices.Contains(ci.filled, name) {
-			fmt.Fprintf(ci.cmd.ErrOrStderr(), "mcprec: --fill %s: no placeholder of a secret stands in a member of that name\n", name)
-		}
-	}
 }
 
 // prepare checks the flags and reads the baseline.
@@ -245,24 +240,16 @@ func (ci *ciRun) open(h home, name string) (*session.Recording, error) {
 
 // fixture does all parts for one fixture.
 func (ci *ciRun) fixture(f *ciFixture) error {
-	h, rules, fill, path, err := ci.beside(ci.home, ci.ruleFlags, f.File, ci.paths)
+	r, err := ci.open(f.home, f.File)
 	if err != nil {
 		return err
 	}
-	if path != "" && !slices.Contains(ci.told, path) {
-		ci.told = append(ci.told, path)
-		fmt.Fprintf(ci.cmd.ErrOrStderr(), "mcprec: with the settings of %s\n", path)
-	}
-	r, err := ci.open(h, f.File)
-	if err != nil {
-		return err
-	}
-	rules.AnyOrder, rules.Mask = ci.anyOrder, r.Masker.Value
-	f.recorded, f.home, f.rules = r, h, rules
+	f.rules.AnyOrder, f.rules.Mask = ci.anyOrder, r.Masker.Value
+	f.recorded = r
 	if err := ci.check(f); err != nil {
 		return err
 	}
-	ci.filled = append(ci.filled, fill.Into(r)...) // behind the check, which reads what was recorded
+	ci.noteFilled(f, f.fill.Into(r)) // behind the check, which reads what was recorded
 	if !r.HasRequests() {
 		f.add(ciFinding{Part: partCheck, Rule: ruleNothing, Level: "error", Text: "nothing to compare: its client asked for nothing"})
 		return nil
@@ -276,7 +263,10 @@ func (ci *ciRun) fixture(f *ciFixture) error {
 	}
 	switch {
 	case ci.live:
-		return ci.drive(f, was, is)
+		if err := ci.drive(f, was, is); err != nil {
+			return err
+		}
+		return ci.noteIgnored(f)
 	case ci.trusted != nil:
 		if err := r.Project(is); err != nil {
 			return err
@@ -441,4 +431,98 @@ func (ci *ciRun) fault() error {
 		}
 	}
 	return nil
+}
+
+// vain finds what was given and fits no fixture: most likely it is misspelled.
+type vain struct {
+	warnings []string
+	fits     map[string]bool // by warning
+}
+
+// note notes whether a fixture has what the warning is about.
+func (v *vain) note(warning string, fits bool) {
+	if v.fits == nil {
+		v.fits = map[string]bool{}
+	}
+	if _, isKnown := v.fits[warning]; !isKnown {
+		v.warnings = append(v.warnings, warning)
+	}
+	v.fits[warning] = v.fits[warning] || fits
+}
+
+func (v *vain) warn(w io.Writer) {
+	for _, warning := range v.warnings {
+		if !v.fits[warning] {
+			fmt.Fprintf(w, "mcprec: %s\n", warning)
+		}
+	}
+}
+
+// withTerms returns the fixtures with what holds for them, and prints which settings do. A fault in the settings is
+// said once, before anything is judged.
+func (ci *ciRun) withTerms(names []string) (list []*ciFixture, err error) {
+	var told []string
+	for _, name := range names {
+		f := &ciFixture{File: name}
+		f.fixtureTerms, err = ci.beside(ci.home, ci.ruleFlags, name, ci.paths)
+		if err != nil {
+			return nil, err
+		}
+		if path := f.settings.Path; path != "" && !slices.Contains(told, path) {
+			told = append(told, path)
+			fmt.Fprintf(ci.cmd.ErrOrStderr(), "mcprec: with the settings of %s\n", path)
+		}
+		list = append(list, f)
+	}
+	return list, nil
+}
+
+// noteFilled notes the names of secrets that a fixture has.
+func (ci *ciRun) noteFilled(f *ciFixture, used []string) {
+	const none = "no placeholder of a secret stands in a member of that name"
+	for _, text := range ci.fill {
+		name, _, _ := strings.Cut(text, "=")
+		ci.vain.note(fmt.Sprintf("--fill %s: %s", name, none), slices.Contains(used, name))
+	}
+	if !ci.judgesAllOf(f) {
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.settings.Fill)) {
+		ci.vain.note(fmt.Sprintf("%s: fill.%s: %s", f.settings.Path, name, none), slices.Contains(used, name))
+	}
+}
+
+// noteIgnored notes the places of --ignore that a fixture has.
+func (ci *ciRun) noteIgnored(f *ciFixture) error {
+	places := f.rules.UnusedPlaces()
+	if err := f.recorded.Project(places); err != nil {
+		return err
+	}
+	left := map[string]bool{}
+	for _, p := range places.Left() {
+		left[p.String()] = true
+	}
+	for i, p := range f.rules.Ignore { // those of the flags come first
+		given := "--ignore"
+		if i >= len(ci.ignore) {
+			given = f.settings.Path + ": ignore"
+		}
+		if i < len(ci.ignore) || ci.judgesAllOf(f) {
+			ci.vain.note(fmt.Sprintf("%s %s matches nothing: no message has that place", given, phrase.ShellWord(p.String())), !left[p.String()])
+		}
+	}
+	return nil
+}
+
+// judgesAllOf reports whether all fixtures of the settings of a fixture are judged: their folder is below one that was
+// named.
+func (ci *ciRun) judgesAllOf(f *ciFixture) bool {
+	return slices.ContainsFunc(ci.paths, func(path string) bool {
+		info, err := os.Stat(path)
+		if err != nil || !info.IsDir() {
+			return false
+		}
+		inside, err := filepath.Rel(path, filepath.Dir(f.settings.Path))
+		return err == nil && filepath.IsLocal(inside)
+	})
 }

@@ -150,13 +150,13 @@ func (o *driveOptions) settings(cmd *cobra.Command, rules *match.Rules, arg stri
 		o.Secrets.Values = fill.Values()
 		return fill, err
 	}
-	h, own, fill, path, err := o.beside(o.home, o.ruleFlags, arg, []string{arg})
-	if path != "" {
+	own, err := o.beside(o.home, o.ruleFlags, arg, []string{arg})
+	if path := own.settings.Path; path != "" {
 		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: with the settings of %s\n", path)
 	}
-	o.home = h
-	rules.Ignore, rules.Normalize = own.Ignore, own.Normalize
-	return fill, err
+	o.home = own.home
+	rules.Ignore, rules.Normalize = own.rules.Ignore, own.rules.Normalize
+	return own.fill, err
 }
 
 func (o driveOptions) check(arg string) (rules match.Rules, pacer standin.Pacer, err error) {

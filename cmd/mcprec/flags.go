@@ -399,22 +399,31 @@ func (f *fillFlag) addFlags(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&f.fill, "fill", nil, "send a secret for its placeholder: `NAME=VALUE`")
 }
 
-// beside returns the rules and the secrets for a fixture, of the flags and of the settings beside it. named are the
-// files and folders of the arguments. The returned home masks the secrets.
-func (f fillFlag) beside(h home, r ruleFlags, fixture string, named []string) (own home, rules match.Rules, fill recording.Fill, path string, err error) {
-	if fill, err = recording.ParseFill(f.fill); err != nil {
-		return h, rules, nil, "", err
-	}
-	settings, err := recording.SettingsFor(fixture, named)
+// fixtureTerms are what holds for a fixture: of the flags, and of the settings beside it.
+type fixtureTerms struct {
+	home     home // masks the secrets, too
+	rules    match.Rules
+	fill     recording.Fill
+	settings recording.Settings
+}
+
+// beside returns what holds for a fixture. named are the files and folders of the arguments.
+func (f fillFlag) beside(h home, r ruleFlags, fixture string, named []string) (t fixtureTerms, err error) {
+	t.home = h
+	fill, err := recording.ParseFill(f.fill)
 	if err != nil {
-		return h, rules, nil, "", err
+		return t, err
 	}
-	fill = settings.With(fill)
-	h.Secrets.Values = slices.Concat(h.Secrets.Values, fill.Values())
-	r.ignore = slices.Concat(r.ignore, settings.Ignore)
-	r.normalize = slices.Concat(r.normalize, settings.Normalize)
-	rules, err = r.rules()
-	return h, rules, fill, settings.Path, err
+	t.settings, err = recording.SettingsFor(fixture, named)
+	if err != nil {
+		return t, err
+	}
+	t.fill = t.settings.With(fill)
+	t.home.Secrets.Values = slices.Concat(h.Secrets.Values, t.fill.Values())
+	r.ignore = slices.Concat(r.ignore, t.settings.Ignore)
+	r.normalize = slices.Concat(r.normalize, t.settings.Normalize)
+	t.rules, err = r.rules()
+	return t, err
 }
 
 // warnUnused prints which --ignore names no place in any message. read passes the recorded

@@ -139,7 +139,7 @@ func environment(variables map[string]string) (Fill, error) {
 	for _, name := range slices.Sorted(maps.Keys(variables)) {
 		value := os.Getenv(variables[name])
 		if value == "" {
-			return nil, fmt.Errorf("fill %s: the environment has no %s", name, variables[name])
+			return nil, fmt.Errorf("the value of fill.%s must be the name of an environment variable, and that one is not set", name)
 		}
 		fill[name] = value
 	}

@@ -102,7 +102,7 @@ func readSettings(path string, text []byte) (s Settings, err error) {
 	}
 	for name, v := range s.Fill {
 		if err == nil && !variable.MatchString(v) {
-			err = fmt.Errorf("fill %s: want the name of an environment variable, such as API_KEY; no secret belongs into this file", name)
+			err = fmt.Errorf("the value of fill.%s must be the name of an environment variable, such as API_KEY; no secret belongs into this file", name)
 		}
 	}
 	if err == nil {
