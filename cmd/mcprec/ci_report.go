@@ -89,6 +89,8 @@ func (ci *ciRun) text(w io.Writer, f *ciFixture) error {
 	}
 	part(partCheck, phrase.Plural(f.Frames, "message"))
 	switch {
+	case ci.noServer:
+		part(partDrive, "not asked for (--no-server)")
 	case !ci.live:
 		part(partDrive, "not done: no server is named (-- COMMAND or --target URL)")
 	case f.drive != nil:

@@ -293,7 +293,7 @@ func updateRecording(cmd *cobra.Command, home home, recording *session.Recording
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: %s is now what was said\n", recording.File)
+		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: %s was rewritten\n", recording.File)
 		return nil
 	}
 	db, err := openStore(cmd, home)
