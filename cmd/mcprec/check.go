@@ -203,6 +203,10 @@ func checkAll(cmd *cobra.Command, options checkOptions, told *checkReport) (err 
 		return options.span.none(db)
 	}
 	told.listed = listedNames(db, sessions, short)
+	told.opens = map[string]string{}
+	for _, s := range sessions {
+		told.opens[db.Session(s).Name] = short[s.ID] + db.Flag()
+	}
 	return errors.Join(unread, checkListed(cmd, options, db, sessions, told))
 }
 
@@ -299,6 +303,7 @@ type checkReport struct {
 	junit    bool
 	brief    bool              // a line for each session
 	listed   map[string]string // with brief: a session's short id and label by its name
+	opens    map[string]string // with brief: the arguments of mcprec check for a session, by its name
 	worst    check.Finding     // of this session, the first of the gravest
 	sessions int
 	total    check.Summary
@@ -329,7 +334,7 @@ func (r *checkReport) start() {
 
 func (r *checkReport) finding(s *session.Session, f check.Finding) {
 	r.failed = r.failed || r.failsOn(f.Severity)
-	if r.worst.Rule == "" || f.Severity > r.worst.Severity {
+	if r.worst.Rule == "" || graver(f, r.worst) {
 		r.worst = f
 	}
 	if r.brief {
@@ -393,7 +398,7 @@ func (r *checkReport) session(name string, s check.Summary) {
 	r.print(output.Section{
 		Text: func(w io.Writer) error {
 			if r.brief {
-				return r.line(w, r.listed[name], s)
+				return r.line(w, name, s)
 			}
 			if err := r.title(w, name); err != nil {
 				return err
@@ -447,14 +452,29 @@ func whyUseless(summary check.Summary) (said string) {
 	return output.Plain(said)
 }
 
+// graver reports whether a finding is graver than another: an error before a warning, and of one severity a wait
+// without an answer before a broken rule.
+func graver(f, other check.Finding) bool {
+	waits := func(f check.Finding) bool {
+		return slices.Contains([]string{"E1", "E2", "E10", "E11", "E17", "E18"}, f.Rule)
+	}
+	if f.Severity != other.Severity {
+		return f.Severity > other.Severity
+	}
+	return waits(f) && !waits(other)
+}
+
 // line prints a session in a line, by its short id and label: what was found, and the first of the gravest findings.
 func (r *checkReport) line(w io.Writer, name string, s check.Summary) error {
 	text := "fine"
 	if r.worst.Rule != "" {
 		text = fmt.Sprintf("%s, %s, %s: %s", phrase.Plural(s.Errors, "error"), phrase.Plural(s.Warnings, "warning"), phrase.Plural(s.Notes, "note"), r.worst)
+		if more := s.Errors + s.Warnings + s.Notes - 1; more > 0 {
+			text += fmt.Sprintf("; and %d more: mcprec check %s", more, r.opens[name])
+		}
 	}
 	style := map[order.Severity]output.Style{order.Error: output.Red, order.Warning: output.Yellow}[r.worst.Severity]
-	return errors.Join(output.PaintTo(w, output.Unpainted, output.Plain(name)+"  "), output.PaintTo(w, style, output.Plain(text)), output.PaintTo(w, output.Unpainted, "\n"))
+	return errors.Join(output.PaintTo(w, output.Unpainted, output.Plain(r.listed[name])+"  "), output.PaintTo(w, style, output.Plain(text)), output.PaintTo(w, output.Unpainted, "\n"))
 }
 
 // testCase returns what the session's findings say of a rule. Those below the gate's severity
