@@ -57,7 +57,11 @@ func newExplore() *cobra.Command {
   mcprec explore --target http://localhost:%PORT/mcp -- node http.js %PORT
   mcprec explore SESSION --as-server -- node client.mjs %SERVER`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			if dash := cmd.ArgsLenAtDash(); dash > 1 || dash < 0 && len(args) > 1 {
+			dash := cmd.ArgsLenAtDash()
+			if o.process.script == "-" && dash > 0 && strings.HasSuffix(args[0], ".sh") {
+				return cli.Usagef("explore --script %s: write --script=%[1]s", phrase.ShellWord(args[0]))
+			}
+			if dash > 1 || dash < 0 && len(args) > 1 {
 				return cli.Usagef("explore: want one session, and a command behind --: mcprec explore SESSION -- COMMAND [ARG]...")
 			}
 			return nil
@@ -72,6 +76,9 @@ func newExplore() *cobra.Command {
 				if o.chosen(name) {
 					return cli.Usagef("--%s is for a process: mcprec explore SESSION -- COMMAND [ARG]...", name)
 				}
+			}
+			if external.IsToken(o.token) {
+				return cli.Usagef("--token %s: an x1 token needs -- COMMAND, the process to play it to: mcprec explore --token %[1]s SESSION -- COMMAND [ARG]...", o.token)
 			}
 			return runExplore(cmd, o, firstOf(own))
 		},
@@ -575,18 +582,21 @@ func (p processSearch) next(o exploreOptions, found external.Report, arg string)
 }
 
 // playToken plays the order of a token to the server of a command, and makes the play the standard input of
-// the command. It returns the arguments with which that is read.
-func playToken(cmd *cobra.Command, h home, token string, args []string) ([]string, error) {
+// the command. It returns what that is called in messages.
+func playToken(cmd *cobra.Command, h home, token string, args []string) (name string, err error) {
 	own, command := beforeDash(cmd, args)
 	if len(command) == 0 || len(own) > 1 {
-		return nil, cli.Usagef("--token %s is an order for a real server: mcprec view --token %[1]s SESSION -- COMMAND plays it to COMMAND and shows that", token)
+		return "", cli.Usagef("--token %s is an order for a real server: mcprec view --token %[1]s SESSION -- COMMAND plays it to COMMAND and shows that", token)
 	}
 	o := exploreOptions{home: h, token: token, schedules: 1, chosen: func(...string) bool { return false }}
 	o.process.jobs = 1
 	p, err := o.openProcess(cmd, firstOf(own), command)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
+	words := p.recorded.Masker.Texts(command)
+	fmt.Fprintf(output.NewWriter(cmd.ErrOrStderr()), "mcprec: %s\n",
+		output.Plain(fmt.Sprintf("starting %s some times to play %s to it; a hang is watched, which may take a minute or more", phrase.ShellLine(words...), token)))
 	search := report.Search{Line: output.NewProgress(cmd.ErrOrStderr())}
 	end := search.Begin()
 	found, err := p.explore(external.Options{Schedules: 1, Token: token, Stop: cmd.Context().Done(), Progress: search.Progress, Keep: true})
@@ -599,7 +609,7 @@ func playToken(cmd *cobra.Command, h home, token string, args []string) ([]strin
 		err = p.play(found.Shown).Session(&play)
 	}
 	cmd.SetIn(&play)
-	return []string{"-"}, p.recorded.Masker.Fault(err)
+	return fmt.Sprintf("%s, played as %s", p.recorded.Name, token), p.recorded.Masker.Fault(err)
 }
 
 // passOnName is the name of a command that mcprec calls itself.

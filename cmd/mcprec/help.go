@@ -4,6 +4,7 @@ import (
 	"embed"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -233,8 +234,13 @@ func flagTable(flags *pflag.FlagSet) string {
 			shown.AddFlag(f)
 		}
 	})
-	return shown.FlagUsagesWrapped(helpColumns)
+	return optionalValue.ReplaceAllStringFunc(shown.FlagUsagesWrapped(helpColumns), func(text string) string {
+		return fmt.Sprintf("%-*s", len(text), optionalValue.ReplaceAllString(text, "$1[=$2]"))
+	})
 }
+
+// optionalValue is how pflag writes a flag that may have a value.
+var optionalValue = regexp.MustCompile(`(--[a-z-]+) ([A-Z]+)\[="?[^]]*\]`)
 
 // helpColumns is how wide a page of help is at most.
 const helpColumns = 80

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,6 +29,7 @@ type viewOptions struct {
 	capacity string
 	listen   string
 	token    string
+	played   string // what the session on standard input is called, if it is a play of a token
 	at       eventNumber
 	open     bool
 	dir      bool
@@ -52,10 +54,10 @@ func newView() *cobra.Command {
 		ValidArgsFunction: completeSessions,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if external.IsToken(o.token) {
-				if args, err = playToken(cmd, o.home, o.token, args); err != nil {
+				if o.played, err = playToken(cmd, o.home, o.token, args); err != nil {
 					return err
 				}
-				o.token = ""
+				o.token, args = "", []string{"-"}
 			}
 			return runView(cmd, o, args)
 		},
@@ -191,6 +193,7 @@ func (o *viewOptions) openShown(cmd *cobra.Command, args []string) ([]*session.S
 	if err != nil {
 		return nil, err
 	}
+	s.Name = cmp.Or(o.played, s.Name)
 	s.Watch(cmd.ErrOrStderr())
 	if event > 0 {
 		o.at = eventNumber(event)
@@ -232,6 +235,7 @@ func exportView(cmd *cobra.Command, o viewOptions, args []string) error {
 	if err != nil {
 		return err
 	}
+	opened[0].Name = cmp.Or(o.played, opened[0].Name)
 	pick := func(events iter.Seq2[store.Event, error]) iter.Seq2[store.Event, error] { return events }
 	if o.expr != "" {
 		picked := exportOptions{filterFlag: o.filterFlag, fits: fits}
