@@ -297,6 +297,9 @@ func (r Report) Brief(most int) (text string, left int) {
 		return r.Text(), 0
 	}
 	most = max(most, slices.Index(lines, "\n"))
+	if run := slices.Index(lines, "  the run:\n"); run >= 0 && run < most && most < run+1+len(r.Sequence) {
+		most = run // a part of the run says nothing
+	}
 	for behind := 1; behind <= 3; behind++ { // a title with nothing below it says nothing
 		if lines[most-behind] == "\n" {
 			most -= behind
@@ -344,7 +347,7 @@ func (r Report) failureText(b *strings.Builder) {
 	}
 	writeList(b, "time passed while messages waited", r.Timers, 5)
 	r.waitText(b)
-	if len(r.Chain) > 0 {
+	if len(r.Chain) > 1 { // one alone waits for nobody
 		writeList(b, "who waits for whom", []string{strings.Join(r.Chain, "\n-> ")}, 1)
 	}
 	var broken []string
@@ -424,9 +427,13 @@ func (r Report) waitText(b *strings.Builder) {
 		if w.WaitsFor != "" {
 			fmt.Fprintf(b, "waits for  %s\n%s", w.WaitsFor, indent)
 		}
-		fmt.Fprintf(b, "%s\n", w.Why)
-		if w.BlockedAt != "" {
-			fmt.Fprintf(b, "%sblocked at %s\n", indent, w.BlockedAt)
+		switch {
+		case w.Why == "" && w.BlockedAt != "":
+			fmt.Fprintf(b, "blocked at %s\n", w.BlockedAt)
+		case w.BlockedAt != "":
+			fmt.Fprintf(b, "%s\n%sblocked at %s\n", w.Why, indent, w.BlockedAt)
+		default:
+			fmt.Fprintf(b, "%s\n", w.Why)
 		}
 	}
 }

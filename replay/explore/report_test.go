@@ -94,7 +94,7 @@ func TestBrief(t *testing.T) {
 	if text, left := r.Brief(50); text != whole || left != 0 {
 		t.Errorf("whole: %d lines left of\n%s", left, text)
 	}
-	for most, want := range map[int]int{2: 4, 4: 4, 10: 8, 11: 8, 13: 13} {
+	for most, want := range map[int]int{2: 4, 4: 4, 10: 8, 11: 8, 13: 8, 30: 8} {
 		text, left := r.Brief(most)
 		if lines := strings.Count(text, "\n"); lines != want || lines+left != strings.Count(whole, "\n") || !strings.HasPrefix(whole, text) {
 			t.Errorf("at most %d: %d lines, want %d, and %d are left:\n%s", most, lines, want, left, text)

@@ -259,11 +259,11 @@ func TestExploreClose(t *testing.T) {
 		"during sampling": {closeDuringSampling, explore.AnswerLost, []string{
 			"waits for  mcp.(*ClientSession).Close to return",
 			`its end waits for the response to tools/call "count" by call#1, and owes the response to sampling/createMessage#1`,
-			"the client read sampling/createMessage#1 at step ", "its handler has returned, but no response was written; the client's end is closing since step ", "the client's Close waits for the response to tools/call",
+			"the client read sampling/createMessage#1 at step ", "its handler has returned, but no response was written; the client's end has been closing since step ", "the client's Close waits for the response to tools/call",
 		}, []string{"waits for  response to sampling", "it has sent no request"}},
 		"in a handler": {closeInHandler, explore.BlockedHandler, []string{
 			"the handler of notifications/tools/list_changed is blocked at [chan receive] jsonrpc2.(*Connection).wait conn.go:",
-			"the client's end is closing since step ",
+			"the client's end has been closing since step ",
 			"operation wait is blocked at [chan receive]", "the last message that was read: ",
 		}, []string{"waits, but has no request open and no frame on its way"}},
 	} {
@@ -369,7 +369,7 @@ func unread(r *explore.Run) {
 // TestExploreHandlerStuck: whoever waits for the handler is told whose code holds it up.
 func TestExploreHandlerStuck(t *testing.T) {
 	found(t, unread, explore.BlockedHandler,
-		"(chan send), under the handler of notifications/progress\nHANG (proved)", "\n  operation call and close is blocked at [chan receive]", "mcp.(*ClientSession).Close to return")
+		"(chan send), under the handler of notifications/progress\nHANG (proved)", "\n  operation call and close is in mcp.(*ClientSession).Close: it waits for a handler that has not returned: gosdk_test.unread", "mcp.(*ClientSession).Close to return")
 	r := explore.Search(t, explore.Plan{Setup: unread, Engine: explore.Settle, Patience: 50 * time.Millisecond})
 	if r.Verdict != explore.Stall || r.Category != explore.BlockedHandler {
 		t.Error(r.Text())

@@ -91,7 +91,7 @@ func TestPoints(t *testing.T) {
 		t.Error(r.Text())
 	}
 	r := explore.Search(t, explore.Plan{Setup: openThenUse(true)})
-	if r.Verdict != explore.CheckFailed || r.Shrunk.Held != r.Shrunk.Verified || r.Shrunk.Verified < 20 || !strings.Contains(r.Text(), "«reach tools/call open#1»") {
+	if r.Verdict != explore.CheckFailed || r.Shrunk.Held != r.Shrunk.Verified || r.Shrunk.Verified < 20 || !strings.Contains(r.Text(), "explore.Point «tools/call open#1»") {
 		t.Error(r.Text())
 	}
 }

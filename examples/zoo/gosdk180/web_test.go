@@ -97,7 +97,7 @@ func TestCancelOvertakes(t *testing.T) {
 		}},
 		Want: map[string]zoo.Want{
 			"v1.8.0": {Verdict: explore.CheckFailed, Category: explore.TimerOnly, Says: []string{
-				"«reach stored event#3» waits", "operation close: Delete", "mcp.(*ServerSession).Close"}},
+				"explore.Point «stored event#3» waits", "operation close: Delete", "mcp.(*ServerSession).Close"}},
 			"v1.8.0+fix": {},
 		},
 	}.Run(t)

@@ -47,6 +47,8 @@ func (d *diagnosis) chainOf(op *Operation) *chain {
 			k.call(own)
 		} else if listen := d.listenAt(c.dir); listen != nil {
 			k.debt(listen, "the "+c.dir.Sender()+" owes the response to "+listen.Name, c.dir)
+		} else if h, ok := d.handlerAt(c.dir); ok {
+			k.link(h.Goroutine, "a handler of the "+c.dir.Sender()+" has not returned: "+h.Place.At)
 		}
 	}
 	return k

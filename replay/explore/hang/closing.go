@@ -87,7 +87,7 @@ func (d *diagnosis) closing(dir transport.Direction) *closer {
 
 // String says since when the end is closing and by which code.
 func (c *closer) String() string {
-	text := fmt.Sprintf("is closing since step %d, in %s", c.since, c.function)
+	text := fmt.Sprintf("has been closing since step %d, in %s", c.since, c.function)
 	if c.caller != "" {
 		text += ", called by " + c.caller
 	}
@@ -116,15 +116,28 @@ func (d *diagnosis) closeWhy(dir transport.Direction) string {
 	}
 	switch {
 	case len(waits)+len(owes) == 0 && len(cancelled) > 0:
-		return "no request is open at its end but what was cancelled, " + strings.Join(cancelled, ", ") + ", and no response has come"
+		return "no request is open there but what was cancelled, " + strings.Join(cancelled, ", ") + ", and no response has come"
 	case len(waits)+len(owes) == 0:
-		return "no request is open at its end: it waits for code there, such as a handler that has not returned"
+		if h, ok := d.handlerAt(dir); ok {
+			return "it waits for a handler that has not returned: " + h.Place.At
+		}
+		return "no request is open there: it waits for other code, such as a handler that has not returned"
 	case len(owes) == 0:
 		return "its end waits for " + strings.Join(waits, ", ")
 	case len(waits) == 0:
 		return "its end owes " + strings.Join(owes, ", ")
 	}
 	return "its end waits for " + strings.Join(waits, ", ") + ", and owes " + strings.Join(owes, ", ")
+}
+
+// handlerAt finds a handler of the end that sends in a direction, which has not returned.
+func (d *diagnosis) handlerAt(dir transport.Direction) (stacks.Handler, bool) {
+	for _, h := range d.handlers() {
+		if f := d.Tracer.handlers[h.Goroutine]; f == nil && dispatcher(d.all.Find(h.Goroutine)) == dir || f != nil && f.Dir == dir.Reverse() {
+			return h, true
+		}
+	}
+	return stacks.Handler{}, false
 }
 
 // awaitedBy returns the first open call of a closing end, which Close waits for, or nil.

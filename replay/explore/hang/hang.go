@@ -276,11 +276,8 @@ func (d *diagnosis) waitOf(op *Operation) (category string, waits []Wait, why st
 	if inClose {
 		w = closes
 		if category == closed.NeverSent {
-			why = fmt.Sprintf("%s is blocked at %s", who, w.BlockedAt)
-			if function := strings.TrimSuffix(w.WaitsFor, " to return"); !strings.Contains(why, function) {
-				why += ", in " + function
-			}
-			why += ": " + w.Why
+			why = fmt.Sprintf("%s is in %s: %s", who, strings.TrimSuffix(w.WaitsFor, " to return"), w.Why)
+			w.Why = "" // the table has the place, the sentence the reason
 			if c, ok := closerIn(d.all.Find(op.Goroutine)); ok && d.listenAt(c.dir) != nil {
 				category = closed.BlockedHandler
 			}

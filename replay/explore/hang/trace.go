@@ -1,7 +1,9 @@
 package hang
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"path"
 	"slices"
 	"strings"
@@ -262,6 +264,25 @@ func (d *diagnosis) worker(call *gate.Call) int {
 	return 0
 }
 
+// handlers lists the handlers that have not returned, by the step at which their messages were read. A handler that
+// a point held up, so that nobody knows its message, comes last. Without points, or in the gate, it may be anything.
+func (d *diagnosis) handlers() []stacks.Handler {
+	if d.Tracer == nil || len(d.all) == 0 {
+		return nil
+	}
+	given := func(h stacks.Handler) int {
+		if f := d.Tracer.handlers[h.Goroutine]; f != nil {
+			return f.Given
+		}
+		return math.MaxInt
+	}
+	list := slices.DeleteFunc(d.Tracer.handlersIn(d.all), func(h stacks.Handler) bool {
+		return given(h) == math.MaxInt && (d.Gate.Points == 0 || strings.Contains(d.all.Find(h.Goroutine).Text, "/replay/explore/gate."))
+	})
+	slices.SortStableFunc(list, func(a, b stacks.Handler) int { return cmp.Compare(given(a), given(b)) })
+	return list
+}
+
 // blame puts the blocked handlers before the reason of a hang. A handler of a notification
 // makes the category if every request was answered and no frame is on its way.
 func (d *diagnosis) blame(category, why string) (string, string) {
@@ -270,15 +291,14 @@ func (d *diagnosis) blame(category, why string) (string, string) {
 	}
 	const shown = 3
 	frames := d.Tracer.handlers
-	blocked := slices.DeleteFunc(d.Tracer.handlersIn(d.all), func(h stacks.Handler) bool { return frames[h.Goroutine] == nil })
-	slices.SortFunc(blocked, func(a, b stacks.Handler) int { return frames[a.Goroutine].Given - frames[b.Goroutine].Given })
+	blocked := d.handlers()
 	var said []string
 	listen := func(f *gate.Flight) bool {
 		return slices.ContainsFunc(d.Gate.Names.Calls, func(c *gate.Call) bool { return c.Request == f && c.Listen })
 	}
 	blocked = slices.DeleteFunc(blocked, func(h stacks.Handler) bool { // a listen stays open until its end closes
 		f := frames[h.Goroutine]
-		return d.closing(f.Dir.Reverse()) == nil && listen(f)
+		return f != nil && d.closing(f.Dir.Reverse()) == nil && listen(f)
 	})
 	quiet := !slices.ContainsFunc(d.Gate.Names.Calls, func(c *gate.Call) bool {
 		return !c.Cancelled && !c.Listen && !c.Request.Withdrawn && c.Open()
@@ -288,10 +308,15 @@ func (d *diagnosis) blame(category, why string) (string, string) {
 	}
 	for _, h := range blocked[:min(len(blocked), shown)] {
 		f := frames[h.Goroutine]
-		if category == closed.NeverSent && (!isRequest(f) || listen(f)) && quiet {
+		if category == closed.NeverSent && (f == nil || !isRequest(f) || listen(f)) && quiet {
 			category = closed.BlockedHandler
 		}
 		if strings.Contains(why, h.Place.String()) {
+			continue
+		}
+		if f == nil {
+			d.blocked = append(d.blocked, fmt.Sprintf("%s (%s), called by %s", h.Line, h.Place.State, h.By))
+			d.waits = append(d.waits, Wait{Who: "a handler", BlockedAt: h.Place.String(), Why: "called by " + h.By + "; has not returned"})
 			continue
 		}
 		name := "the handler of " + f.Name

@@ -3,6 +3,7 @@ package schedule
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -90,6 +91,9 @@ func ParseToken(s string) (token Token, err error) {
 			err = fmt.Errorf("parse token %q: %w", gate.Shorten(s), err)
 		}
 	}()
+	if strings.HasSuffix(s, "…") {
+		return token, errors.New("paste the whole token: this is its beginning")
+	}
 	parts := strings.Split(s, ".")
 	if parts[0] != tokenVersion {
 		return token, fmt.Errorf("it begins with %q, want %s", gate.Shorten(parts[0]), tokenVersion)
@@ -242,6 +246,9 @@ func (f *Follower) Choose(at int, enabled []gate.Step) (i int, diverged string) 
 func quoted(step gate.Step) string {
 	if step.Kind == gate.Time {
 		return fmt.Sprintf("time passes (timer %d)", step.Timer())
+	}
+	if step.Kind == gate.Reach {
+		return "the code at explore.Point «" + strings.TrimPrefix(step.Name(), "reach ") + "»"
 	}
 	return "«" + step.Name() + "»"
 }
