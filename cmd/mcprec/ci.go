@@ -344,12 +344,13 @@ func (ci *ciRun) drive(f *ciFixture, was, is *surface.Surface) error {
 func (f *ciFixture) judgeDrive() {
 	d := f.drive
 	f.Steps, f.Matched = len(d.Steps), d.Counts[match.Match]
+	first := d.dropConsequences()
 	if d.Explanation != "" {
 		rule := ruleDrive
-		if len(d.Steps) == 0 && d.End == standin.Complete {
+		if f.Steps == 0 && d.End == standin.Complete {
 			rule = ruleNothing
 		}
-		f.add(ciFinding{Part: partDrive, Rule: rule, Level: "error", Text: strings.Join(slices.Concat([]string{d.Explanation}, d.Pending, d.Stderr), "\n")})
+		f.add(ciFinding{Part: partDrive, Rule: rule, Level: "error", Text: strings.Join(slices.Concat([]string{d.Explanation}, d.Pending, d.Stderr), "\n"), event: first})
 	}
 	for _, s := range d.Steps {
 		if s.Result != match.Match {

@@ -408,6 +408,33 @@ func (r *driveReport) excuse(answers []uint64) {
 	r.Passed = r.Explanation == "" && r.Counts[match.Match] == len(r.Steps)
 }
 
+// dropConsequences counts the steps behind the end of a drive that broke off, which follow from that end, and drops
+// them. It returns the first, or 0.
+func (r *driveReport) dropConsequences() (first uint64) {
+	if r.End == standin.Complete {
+		return 0
+	}
+	var last uint64 // the latest that came
+	for _, s := range r.Steps {
+		if s.Result == match.Match || s.Result == match.Mismatch {
+			last = max(last, s.Seq)
+		}
+	}
+	count := len(r.Steps)
+	r.Steps = slices.DeleteFunc(r.Steps, func(s driveStep) bool {
+		follows := (s.Result == match.Missing || s.Result == match.NotSent) && s.Seq > last
+		if follows && (first == 0 || s.Seq < first) {
+			first = s.Seq
+		}
+		return follows
+	})
+	if count -= len(r.Steps); count > 0 {
+		r.Pending = append(r.Pending, fmt.Sprintf("%s %s from this, and %s",
+			phrase.Plural(count, "step"), phrase.Agree(uint64(count), "follows", "follow"), phrase.Agree(uint64(count), "is no error of its own", "are no errors of their own")))
+	}
+	return first
+}
+
 // document returns the drive in every format. With all, the text has the steps that match, too.
 func (r *driveReport) document(all bool) output.Document {
 	return output.Document{
