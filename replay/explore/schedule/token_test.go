@@ -23,6 +23,7 @@ func TestTokenText(t *testing.T) {
 func TestTokenErrors(t *testing.T) {
 	for s, want := range map[string]string{
 		"":                                             `parse token "": it begins with "", want mcprec1`,
+		"mcprec1…":                                     `parse token "mcprec1…": paste the whole token: this is its beginning`,
 		"mcprec2.0-0.delivery.a.default":               `it begins with "mcprec2", want mcprec1`,
 		"mcprec1.0-0.DeliveryOrder.a":                  "it has 4 parts between dots, want 5",
 		"mcprec1.0.delivery.a.default":                 `buffers "0": want two`,
