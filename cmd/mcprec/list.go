@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -259,7 +260,7 @@ func (l *listing) fit(screen *output.Screen) (columns []column, layout int) {
 func (l *listing) columns(layout int) []column {
 	date, label := time.DateTime, labelOf
 	if layout > whole {
-		date, label = "01-02 15:04", serverFirst
+		date, label = "01-02 15:04", serverOf
 	}
 	columns := []column{
 		{title: "SESSION", upTo: narrowest, cell: func(s store.Session) string { return l.short[s.ID] }},
@@ -289,7 +290,7 @@ func (l *listing) columns(layout int) []column {
 			c.width = max(c.width, output.Columns(output.Plain(c.cell(s))))
 		}
 		c.full = c.width
-		if layout > whole {
+		if layout > whole && c.title != "STATE" { // the tail of the command says less
 			c.width = min(c.width, 16)
 		}
 	}
@@ -348,16 +349,8 @@ func (l *listing) print(screen *output.Screen) {
 	}
 }
 
-// serverFirst returns the labels of a session for a narrow list, where only the first is seen: that of the server,
-// if wrap gave one.
-func serverFirst(s store.Session) string {
-	server := "server=" + s.Labels["server"]
-	all := labelOf(s)
-	if s.Labels["server"] == "" || strings.Contains(server, " ") {
-		return all
-	}
-	return server + " " + strings.TrimSpace(strings.Replace(all, server, "", 1))
-}
+// serverOf returns what a narrow list has room for of the labels: the name of the server, if wrap gave one.
+func serverOf(s store.Session) string { return cmp.Or(s.Labels["server"], labelOf(s)) }
 
 func commandOf(session store.Session) string {
 	if session.URL != "" {

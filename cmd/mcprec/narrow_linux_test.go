@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
@@ -93,5 +94,26 @@ func TestListOnTerminal(t *testing.T) {
 	}
 	if got := strings.Count(mcprec(t, "list", "--store", home), "\n") - 1; got != screenful+3 {
 		t.Errorf("on a pipe: %d sessions", got)
+	}
+}
+
+// TestListNarrow holds that a list on a narrow terminal has the name of the server, and the whole state: the command
+// is cut before that.
+func TestListNarrow(t *testing.T) {
+	home := t.TempDir()
+	name := filepath.Join(t.TempDir(), "session.jsonl")
+	text := fmt.Sprintf(`{"mcprec":1,"id":"0190aaaa-0000-7000-8000-00000000000a","start":"%s","transport":"stdio","labels":{"client":"cursor","server":"my notes"},"command":["node","a/very/long/path/of/a/server.mjs","--verbose"]}
+{"at":"1ms","dir":"c2s","frame":{"jsonrpc":"2.0","id":1,"method":"tools/list"}}
+{"at":"10m40s","kind":"eof","dir":"c2s","data":{"by":"sender"}}
+{"at":"10m40s","kind":"closed","data":{"frames":1,"lost":0}}
+`, time.Now().Add(-12*time.Minute).UTC().Format(time.RFC3339))
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	mcprec(t, "import", "--store", home, name)
+	for _, columns := range []uint16{80, 62} {
+		if out := onTerminal(t, home, columns, "list"); !regexp.MustCompile(`(?m)  closed, hung 10m39s  my notes  `).MatchString(out) {
+			t.Errorf("%d columns:\n%s", columns, out)
+		}
 	}
 }
