@@ -71,8 +71,10 @@ func runList(cmd *cobra.Command, options listOptions, name string) (err error) {
 	}
 	sessions, err := (&span{}).sessions(cmd, db) // after an error the other parts of the store are still listed
 	short := shortIDs(sessions)                  // unique in the whole store, not only in the list
+	labelled := session.WithLabel(sessions, name)
 	sessions = slices.DeleteFunc(sessions, func(s store.Session) bool {
-		return !options.has(s) || !strings.HasPrefix(string(s.ID), strings.ToLower(name)) && !session.HasLabel(s.Header, name)
+		isNamed := strings.HasPrefix(string(s.ID), strings.ToLower(name)) || slices.ContainsFunc(labelled, func(l store.Session) bool { return l.ID == s.ID })
+		return !options.has(s) || !isNamed
 	})
 	if fits.String() != "" {
 		fitting, fault := db.Fitting(cmd.Context(), sessions, fits)

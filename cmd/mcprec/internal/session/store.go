@@ -244,7 +244,23 @@ func (db *Store) Labelled(ctx context.Context, label string) ([]store.Session, e
 		return nil, nil
 	}
 	found, faults := db.sessions(ctx, store.Query{Newest: true})
-	return slices.DeleteFunc(found, func(s store.Session) bool { return !HasLabel(s.Header, label) }), faults
+	return WithLabel(found, label), faults
+}
+
+// WithLabel returns the sessions of a list that have a label. If none has it, a plain word is the name of a server,
+// as mcprec wrap labels it.
+func WithLabel(list []store.Session, label string) (found []store.Session) {
+	for _, wanted := range []string{label, "server=" + label} {
+		for _, s := range list {
+			if HasLabel(s.Header, wanted) {
+				found = append(found, s)
+			}
+		}
+		if len(found) > 0 || label == "" || strings.Contains(label, "=") {
+			return found
+		}
+	}
+	return nil
 }
 
 // HasLabel reports whether a session has a label: a plain one, which may be NAME=VALUE, or the
