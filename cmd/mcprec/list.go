@@ -132,8 +132,11 @@ func runList(cmd *cobra.Command, options listOptions, name string) (err error) {
 // screenful is how many sessions a list on a terminal has, unless --limit says otherwise.
 const screenful = 30
 
+// recently is how long list says that sessions were deleted.
+const recently = 7 * 24 * time.Hour
+
 // sayBudget says what the budget of the store is and what was last deleted for it, so that nobody
-// looks in vain for a session.
+// looks in vain for a session: where half of it is used, or where that was not long ago.
 func sayBudget(cmd *cobra.Command, db *session.Store) error {
 	memory, err := retention.Recall(db.Folder)
 	if err != nil || memory == (retention.Memory{}) {
@@ -142,6 +145,10 @@ func sayBudget(cmd *cobra.Command, db *session.Store) error {
 	space, err := db.Space(cmd.Context())
 	if err != nil {
 		return nil // the list has reported it
+	}
+	isFull := memory.Size > 0 && space.Files > memory.Size/2
+	if !isFull && memory.Last.Day < time.Now().Add(-recently).Format(time.DateOnly) {
+		return nil
 	}
 	_, err = fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: the store's limit: %s\n", memory.Text(space.Files))
 	return err
