@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/mcprec/mcprec/replay/why"
@@ -207,7 +208,7 @@ func (s *Shown) Events(header store.Header) []store.Event {
 	for i := range events {
 		events[i].Seq = uint64(i + 1)
 		if events[i].Kind == store.Note {
-			events[i].Payload = store.EncodePayload(store.NoteInfo{Text: renumbered(s.Finding.words(), numbers)})
+			events[i].Payload = store.EncodePayload(store.NoteInfo{Text: renumbered(strings.ReplaceAll(strings.TrimSpace(s.Finding.words()), "\n  ", "; "), numbers)})
 		}
 	}
 	return events
