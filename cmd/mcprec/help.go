@@ -231,12 +231,37 @@ func flagTable(flags *pflag.FlagSet) string {
 	shown := pflag.NewFlagSet("", pflag.ContinueOnError)
 	flags.VisitAll(func(f *pflag.Flag) {
 		if !slices.Contains(maskFlags, f.Name) && !slices.Contains(common, f.Name) {
-			shown.AddFlag(f)
+			shown.AddFlag(inWords(f))
 		}
 	})
 	return optionalValue.ReplaceAllStringFunc(shown.FlagUsagesWrapped(helpColumns), func(text string) string {
 		return fmt.Sprintf("%-*s", len(text), optionalValue.ReplaceAllString(text, "$1[=$2]"))
 	})
+}
+
+// valueTypes are the words for what pflag calls the values of flags that name none.
+var valueTypes = map[string]string{"string": "TEXT", "duration": "DURATION"}
+
+// typed is the value of a flag under another name of its type.
+type typed struct {
+	pflag.Value
+	name string
+}
+
+func (t typed) Type() string { return t.name }
+
+// inWords returns a flag for a page of help, with a word in capitals for its value.
+func inWords(f *pflag.Flag) *pflag.Flag {
+	name := valueTypes[f.Value.Type()]
+	if name == "" {
+		return f
+	}
+	shown := *f
+	shown.Value = typed{f.Value, name}
+	if shown.DefValue == "0s" { // none
+		shown.DefValue = ""
+	}
+	return &shown
 }
 
 // optionalValue is how pflag writes a flag that may have a value.
