@@ -154,7 +154,7 @@ func (l *leaver) closed(exit string) {
 			l.t.Errorf("the recording does not say %q:\n%s", want, clipped(text))
 		}
 	}
-	if list := mcprec(l.t, "list", "--store", l.home); !strings.Contains(list, " closed, ") {
+	if list := mcprec(l.t, "list", "--store", l.home); !strings.Contains(list, " closed") {
 		l.t.Errorf("list:\n%s", list)
 	}
 }
