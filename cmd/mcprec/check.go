@@ -65,7 +65,7 @@ func newCheck() *cobra.Command {
 	o.span.addFlags(cmd)
 	f := cmd.Flags()
 	f.BoolVar(&o.all, "all", false, allSessions)
-	addFormat(cmd, &o.format, "", "text", "json", "junit", "sarif")
+	addFormat(cmd, &o.format, "text", "json", "junit", "sarif")
 	addChoice(cmd, &o.failOn, "fail-on", "what fails: error, warning, or never", "error", "warning", "never")
 	f.BoolVar(&o.rules, "rules", false, "list the rules")
 	f.StringVar(&o.explain, "explain", "", "explain a `RULE`")
@@ -153,8 +153,12 @@ func foldersOpened(cmd *cobra.Command, home home, args []string) (opened []strin
 			opened = append(opened, arg)
 			continue
 		}
-		if named, err := isLabel(cmd, home, arg); err != nil || named {
-			opened = append(opened, arg) // whoever opens it reports an error
+		isNamed, err := isLabel(cmd, home, arg)
+		if err != nil {
+			return nil, err
+		}
+		if isNamed {
+			opened = append(opened, arg)
 			continue
 		}
 		files, err := session.FixturesBelow([]string{arg})
@@ -455,13 +459,10 @@ func whyUseless(summary check.Summary) (said string) {
 // graver reports whether a finding is graver than another: an error before a warning, and of one severity a wait
 // without an answer before a broken rule.
 func graver(f, other check.Finding) bool {
-	waits := func(f check.Finding) bool {
-		return slices.Contains([]string{"E1", "E2", "E10", "E11", "E17", "E18"}, f.Rule)
-	}
 	if f.Severity != other.Severity {
 		return f.Severity > other.Severity
 	}
-	return waits(f) && !waits(other)
+	return f.IsWait() && !other.IsWait()
 }
 
 // line prints a session in a line, by its short id and label: what was found, and the first of the gravest findings.

@@ -63,7 +63,7 @@ func newCI() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&o.target.URL, "target", "", "drive the HTTP server at `URL`")
 	f.StringArrayVar(&o.target.Headers, "header", nil, "with --target: send this `HEADER`, too")
-	addFormat(cmd, &o.format, "of standard output: ", "text", "json")
+	addFormat(cmd, &o.format, "text", "json")
 	addChoice(cmd, &o.failOn, "fail-on", "what fails: error, warning, note, never, breaking, risky, minor", "error", "warning", "note", "never", "breaking", "risky", "minor")
 	f.StringVar(&o.junit, "junit", "", "also write a JUnit report to `FILE`")
 	f.StringVar(&o.sarif, "sarif", "", "also write a SARIF 2.1.0 log to `FILE`")

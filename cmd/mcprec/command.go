@@ -116,7 +116,8 @@ func splitEvent(args []string) (rest []string, seq uint64, err error) {
 }
 
 // openAtEvent opens the session that arguments name, for a command that prints while it reads, and returns the
-// event that they name; 0 for none.
+// event that they name; 0 for none. A number alone is an event of the newest session, if no session has it as a label
+// and it is shorter than the ids that mcprec list shows.
 func openAtEvent(cmd *cobra.Command, home home, args []string) (*session.Session, uint64, error) {
 	rest, seq, err := splitEvent(args)
 	if err != nil {
@@ -135,8 +136,7 @@ func openAtEvent(cmd *cobra.Command, home home, args []string) (*session.Session
 	return s, seq, err
 }
 
-// isLabel reports whether a session of the store has a label. A number alone that is none is an event of the newest
-// session, if it is shorter than the ids that mcprec list shows.
+// isLabel reports whether a session of the store has a label.
 func isLabel(cmd *cobra.Command, home home, text string) (_ bool, err error) {
 	db, err := session.OpenUnmasked(cmd.Context(), home.Home)
 	if err != nil {

@@ -41,7 +41,7 @@ func newDiff() *cobra.Command {
 	o.ruleFlags.addFlags(cmd)
 	o.filterFlag.addFlags(cmd)
 	f := cmd.Flags()
-	addFormat(cmd, &o.format, "", "text", "json", "junit")
+	addFormat(cmd, &o.format, "text", "json", "junit")
 	f.StringSliceVar(&o.only, "only", nil, "report only these `SECTIONS`")
 	f.BoolVar(&o.bytes, "bytes", false, "also report the same said in other bytes")
 	f.BoolVar(&o.loose, "any-order", false, "notifications may come on either side of an answer")

@@ -51,7 +51,6 @@ func runDoctor(cmd *cobra.Command, home home) error {
 	if err != nil {
 		return err
 	}
-	screen.Fit(output.Wrap)
 	c := &checkup{cmd: cmd, home: home, screen: screen}
 	err = errors.Join(c.program(), c.store(), c.clients())
 	c.browser()

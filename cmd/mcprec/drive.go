@@ -70,7 +70,7 @@ func newDrive() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&o.target.URL, "target", "", "drive the HTTP server at `URL`")
 	f.StringArrayVar(&o.target.Headers, "header", nil, "with --target: send this `HEADER`, too")
-	addFormat(cmd, &o.format, "", "text", "json", "junit")
+	addFormat(cmd, &o.format, "text", "json", "junit")
 	f.StringVarP(&o.out, "out", "o", "", "write the report to `FILE`, the text to stdout")
 	f.DurationVar(&o.timeout, "timeout", 30*time.Second, "give up after so long without a recorded message")
 	f.StringVar(&o.timing, "timing", "none", "when the client speaks: none (at once), recorded, or 2x")

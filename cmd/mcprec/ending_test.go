@@ -145,8 +145,8 @@ func startLeaver(t *testing.T, how string) *leaver {
 }
 
 // closed holds that the recording says how the server ended, that others hold its output,
-// and that it is whole.
-func (l *leaver) closed(exit string) {
+// and that it is whole. state is the session's in the list.
+func (l *leaver) closed(exit, state string) {
 	l.t.Helper()
 	text := mcprec(l.t, "show", "--store", l.home)
 	for _, want := range []string{exit, "another process still holds the server's stdout and stderr"} {
@@ -154,7 +154,7 @@ func (l *leaver) closed(exit string) {
 			l.t.Errorf("the recording does not say %q:\n%s", want, clipped(text))
 		}
 	}
-	if list := mcprec(l.t, "list", "--store", l.home); !strings.Contains(list, " closed") {
+	if list := mcprec(l.t, "list", "--store", l.home); !strings.Contains(list, "  "+state+"  ") {
 		l.t.Errorf("list:\n%s", list)
 	}
 }
@@ -172,7 +172,7 @@ func TestSignalEndsHeldSession(t *testing.T) {
 				t.Fatal(err)
 			}
 			l.diesOf(syscall.SIGTERM)
-			l.closed("signal: terminated")
+			l.closed("signal: terminated", "closed")
 		})
 	}
 }
@@ -200,7 +200,7 @@ func TestExitEndsHeldSession(t *testing.T) {
 				t.Errorf("standard error %q, %v", line, err)
 			}
 			l.exits(7)
-			l.closed("exit 7")
+			l.closed("exit 7", "closed, exit 7")
 			if raw := mcprec(t, "export", "--store", l.home, "--format", "raw", "--dir", "s2c"); raw != "ready\n"+want {
 				t.Errorf("%d bytes recorded", len(raw))
 			}

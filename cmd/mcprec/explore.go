@@ -98,7 +98,7 @@ func newExplore() *cobra.Command {
 	f.StringVar(&o.token, "token", "", "play the one order of this `TOKEN`")
 	addChoice(cmd, &o.level, "vary", "what may change: delivery, or sending too", "delivery", "sending")
 	addOutFlags(cmd, &o.out, "", "write the smallest session that hangs so to `FILE`")
-	addFormat(cmd, &o.format, "", "text", "json")
+	addFormat(cmd, &o.format, "text", "json")
 	completeWords(cmd, "buffer", "sweep", "0", "1", "c2s=", "unbounded")
 	return cmd
 }
@@ -596,7 +596,7 @@ func playToken(cmd *cobra.Command, h home, token string, args []string) (name st
 	}
 	words := p.recorded.Masker.Texts(command)
 	fmt.Fprintf(output.NewWriter(cmd.ErrOrStderr()), "mcprec: %s\n",
-		output.Plain(fmt.Sprintf("starting %s some times to play %s to it; a hang is watched, which may take a minute or more", phrase.ShellLine(words...), token)))
+		output.Plain(fmt.Sprintf("starting %s several times to play %s to it; watching a hang may take a minute or more", phrase.ShellLine(words...), token)))
 	search := report.Search{Line: output.NewProgress(cmd.ErrOrStderr())}
 	end := search.Begin()
 	found, err := p.explore(external.Options{Schedules: 1, Token: token, Stop: cmd.Context().Done(), Progress: search.Progress, Keep: true})

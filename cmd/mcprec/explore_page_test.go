@@ -16,7 +16,7 @@ import (
 // a hang is looked at, which is SUSPECT then.
 func TestExplorePage(t *testing.T) {
 	if _, err := exec.LookPath("npm"); err != nil {
-		t.Skip("npm is not here")
+		t.Skip("docs/explore.md installs its client with npm, which is not here")
 	}
 	text, err := os.ReadFile("../../docs/explore.md")
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -57,10 +56,9 @@ func addChoice(cmd *cobra.Command, value *string, flag, usage string, words ...s
 }
 
 // addFormat adds --format, whose value is one of some words, the first of which is the default; and --json, where json
-// is among them. says is what is written in that format, or "".
-func addFormat(cmd *cobra.Command, value *string, says string, words ...string) {
-	last := len(words) - 1
-	addChoice(cmd, value, "format", says+strings.Join(words[:last], ", ")+" or "+words[last], words...)
+// is among them.
+func addFormat(cmd *cobra.Command, value *string, words ...string) {
+	addChoice(cmd, value, "format", "what to print: "+strings.Join(words, ", "), words...)
 	if !slices.Contains(words, "json") {
 		return
 	}
@@ -71,14 +69,6 @@ func addFormat(cmd *cobra.Command, value *string, says string, words ...string) 
 		}
 		return err
 	})
-}
-
-// annotate keeps a fact of a command for its help.
-func annotate(cmd *cobra.Command, name, fact string) {
-	if cmd.Annotations == nil {
-		cmd.Annotations = map[string]string{}
-	}
-	cmd.Annotations[name] = fact
 }
 
 func (c *choice) list() string { return strings.Join(c.words, "|") }
@@ -222,7 +212,7 @@ func (h *home) heedMaskFlags(cmd *cobra.Command) { h.heed(cmd, maskFlags) }
 func (h *home) heedMaskRules(cmd *cobra.Command) { h.heed(cmd, maskRuleFlags) }
 
 func (h *home) heed(cmd *cobra.Command, names []string) {
-	annotate(cmd, heededMasks, strings.Join(names, " "))
+	cmd.Annotations = map[string]string{heededMasks: strings.Join(names, " ")}
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) (err error) {
 		f := cmd.Flags()
 		list := func(name string) []string {
@@ -338,23 +328,6 @@ func (l *labels) of(header store.Header) bool {
 
 // labelOf returns the labels of a session for a listing.
 func labelOf(s store.Session) string { return session.Labels(s.Header) }
-
-// units of sizes. Those with an i, and single letters, are powers of 1024.
-var units = map[string]float64{
-	"": 1, "b": 1, "k": 1 << 10, "kib": 1 << 10, "m": 1 << 20, "mib": 1 << 20, "g": 1 << 30, "gib": 1 << 30, "t": 1 << 40, "tib": 1 << 40,
-	"kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12,
-}
-
-// parseSize reads a number of bytes: 500MB, 2GiB, 1.5G.
-func parseSize(s string) (int64, error) {
-	number := strings.TrimRight(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
-	unit, ok := units[strings.ToLower(s[len(number):])]
-	n, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
-	if size := n * unit; ok && err == nil && n >= 0 && size < math.MaxInt64 {
-		return int64(size), nil
-	}
-	return 0, fmt.Errorf("%q: want a size such as 500MB or 2GiB", s)
-}
 
 // ruleFlags are the flags for comparing live messages with recorded ones.
 type ruleFlags struct {

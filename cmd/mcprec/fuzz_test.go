@@ -28,7 +28,7 @@ func FuzzFlags(f *testing.F) {
 		if age, err := phrase.ParseAge(text); err == nil && age < 0 {
 			t.Errorf("%q: %v", text, age)
 		}
-		if n, err := parseSize(text); err == nil && n < 0 {
+		if n, err := phrase.ParseSize(text); err == nil && n < 0 {
 			t.Errorf("%q: %d bytes", text, n)
 		}
 		if p, err := parsePoint("at", text); err == nil && (p.At < 0 || p.Share > 1) {

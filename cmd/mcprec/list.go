@@ -47,7 +47,7 @@ func newList() *cobra.Command {
 	o.heedMaskFlags(cmd)
 	o.span.addFlags(cmd)
 	o.filterFlag.addFlags(cmd)
-	addFormat(cmd, &o.format, "", "text", "json")
+	addFormat(cmd, &o.format, "text", "json")
 	cmd.Flags().BoolVar(&o.wide, "wide", false, "say also which server, client and revision it was")
 	cmd.Flags().BoolVar(&o.stuck, "stuck", false, "only live sessions that are stuck")
 	cmd.Flags().BoolVar(&o.hung, "hung", false, "only sessions that hung, and live ones that hang")
@@ -135,8 +135,8 @@ const screenful = 30
 // recently is how long list says that sessions were deleted.
 const recently = 7 * 24 * time.Hour
 
-// sayBudget says what the budget of the store is and what was last deleted for it, so that nobody
-// looks in vain for a session: where half of it is used, or where that was not long ago.
+// sayBudget says what the limit of the store is and what was last deleted for it, so that nobody looks in vain for a
+// session. It says nothing while less than half is used and nothing was deleted recently.
 func sayBudget(cmd *cobra.Command, db *session.Store) error {
 	memory, err := retention.Recall(db.Folder)
 	if err != nil || memory == (retention.Memory{}) {

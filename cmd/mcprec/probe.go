@@ -50,7 +50,7 @@ func newProbe() *cobra.Command {
 	f.StringVar(&o.call, "call", "", "call this `TOOL`: one that asks the client, or is slow")
 	f.StringVar(&o.arguments, "args", "", "the arguments of --call, as `JSON`")
 	f.IntVar(&o.notifications, "notifications", 256, "try at most `N` notifications")
-	addFormat(cmd, &o.format, "", "text", "json")
+	addFormat(cmd, &o.format, "text", "json")
 	return cmd
 }
 

@@ -58,11 +58,11 @@ func newPrune() *cobra.Command {
 	f := cmd.Flags()
 	addParsed(cmd, &o.limits.OlderThan, "older-than", "remove what ended longer ago: 12h, 7d, 2w", phrase.ParseAge)
 	f.IntVar(&keep, "keep", 0, "remove all but the newest `N`")
-	addParsed(cmd, &o.limits.MaxSize, "max-size", "remove the oldest beyond this `SIZE`: 500MB, 2GiB", parseSize)
+	addParsed(cmd, &o.limits.MaxSize, "max-size", "remove the oldest beyond this `SIZE`: 500MB, 2GiB", phrase.ParseSize)
 	o.labels.addFlag(cmd, oneLabel)
 	f.BoolVar(&o.kept, "kept", false, "remove kept sessions, too")
 	f.BoolVar(&o.dry, "dry-run", false, "only list what would go")
-	addFormat(cmd, &o.format, "", "text", "json")
+	addFormat(cmd, &o.format, "text", "json")
 	return cmd
 }
 
@@ -321,7 +321,7 @@ func newSize() *cobra.Command {
 	o.home.addFlags(cmd)
 	o.heedMaskFlags(cmd)
 	o.labels.addFlag(cmd, oneLabel)
-	addFormat(cmd, &o.format, "", "text", "json")
+	addFormat(cmd, &o.format, "text", "json")
 	return cmd
 }
 

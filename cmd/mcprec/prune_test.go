@@ -21,7 +21,7 @@ func TestAmounts(t *testing.T) {
 		"0": 0, "1000": 1000, "500MB": 500e6, "2GiB": 2 << 30, "1.5k": 1536, "1 MiB": 1 << 20, "3t": 3 << 40,
 		"": -1, "-1": -1, "1X": -1, "MB": -1, "1e30": -1, "NaN": -1,
 	} {
-		if n, err := parseSize(s); err == nil && n != want || err != nil && want >= 0 {
+		if n, err := phrase.ParseSize(s); err == nil && n != want || err != nil && want >= 0 {
 			t.Errorf("size %q: %d, %v; want %d", s, n, err, want)
 		}
 	}

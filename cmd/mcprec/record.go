@@ -108,7 +108,7 @@ func runRecord(ctx context.Context, std cli.Streams, o recordOptions, command []
 			return cli.Usagef("--sync %s: want a duration such as 50ms, always, or none", phrase.ShellWord(o.sync))
 		}
 	}
-	if options.MaxFrame, err = parseSize(o.frame); err != nil {
+	if options.MaxFrame, err = phrase.ParseSize(o.frame); err != nil {
 		return wrongValue("max-message", o.frame, err)
 	}
 	if options.Budget, err = o.budget(); err != nil {
@@ -149,7 +149,7 @@ func parseKeepSize(text string) (int64, error) {
 	if text == "off" {
 		return 0, nil
 	}
-	size, err := parseSize(text)
+	size, err := phrase.ParseSize(text)
 	if err != nil || size == 0 {
 		return 0, fmt.Errorf("%q: want a size such as 500MB or 2GiB, or off", text)
 	}

@@ -56,7 +56,7 @@ func newRedact() *cobra.Command {
 	f.BoolVar(&o.scan, "scan", false, "only list where there are secrets")
 	f.BoolVar(&o.inPlace, "in-place", false, "put the copy in the session's place")
 	addOutFlags(cmd, &o.out, "", "write the copy to `FILE`; - is standard output")
-	addFormat(cmd, &o.format, "with --scan: ", "text", "json")
+	addFormat(cmd, &o.format, "text", "json")
 	return cmd
 }
 

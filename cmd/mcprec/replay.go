@@ -51,7 +51,7 @@ func newReplay() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVarP(&o.capacity, "buffer", "c", "0", "`N` messages, c2s=N,s2c=N, or unbounded")
 	o.models.addFlags(cmd, "independent", "")
-	addFormat(cmd, &o.format, "", "text", "json")
+	addFormat(cmd, &o.format, "text", "json")
 	f.BoolVar(&o.list, "models", false, "list the SDKs whose models are known")
 	f.BoolVar(&o.need, "need", false, "say the least buffer without a hang, for each model")
 	f.BoolVar(&o.expect, "expect", false, "the verdict must be that of the session's header")

@@ -47,7 +47,7 @@ func newShow() *cobra.Command {
 	o.home.heedMaskFlags(cmd)
 	o.filterFlag.addFlags(cmd)
 	f := cmd.Flags()
-	addFormat(cmd, &o.format, "", "text", "json", "sequence")
+	addFormat(cmd, &o.format, "text", "json", "sequence")
 	f.Var(&o.from, "from", "begin with this `EVENT`")
 	f.IntVarP(&o.limit, "limit", "n", 0, "`N` events only; 0 is all")
 	f.IntVar(&o.last, "last", 0, "the last `N` events; with -f 10, unless --from is given")

@@ -47,7 +47,7 @@ func newState() *cobra.Command {
 	o.home.heedMaskFlags(cmd)
 	o.filterFlag.addFlags(cmd)
 	f := cmd.Flags()
-	addFormat(cmd, &o.format, "", "text", "json")
+	addFormat(cmd, &o.format, "text", "json")
 	f.StringVar(&o.at, "at", "100%", "the `POINT`")
 	f.StringVar(&o.diff, "diff", "", "print what changed from --at to this `POINT`")
 	f.StringVar(&o.first, "first", "", "print the event after which `CONDITION` holds")

@@ -68,7 +68,7 @@ func newStats() *cobra.Command {
 	}
 	o.home.addFlags(cmd) // there are only names, and a secret in one is masked
 	o.span.addFlags(cmd)
-	addFormat(cmd, &o.format, "", "text", "json")
+	addFormat(cmd, &o.format, "text", "json")
 	addChoice(cmd, &o.by, "by", "a row for each `WHAT`: tool or server", "tool", "server")
 	addChoice(cmd, &o.sort, "sort", "the `ORDER` of the rows: name, calls, errors, hung, p95 or sessions", "name", "calls", "errors", "hung", "p95", "sessions")
 	return cmd

@@ -44,7 +44,7 @@ func newWhy() *cobra.Command {
 	o.home.addFlags(cmd)
 	o.home.heedMaskFlags(cmd)
 	f := cmd.Flags()
-	addFormat(cmd, &o.format, "", "text", "json")
+	addFormat(cmd, &o.format, "text", "json")
 	o.span.addFlags(cmd)
 	f.BoolVar(&o.all, "all", false, allSessions)
 	f.BoolVar(&o.watch, "watch", false, "go on, and print again when the answer changes")

@@ -67,7 +67,7 @@ func newWrapping(undo bool) *cobra.Command {
 	f.BoolVar(&o.project, "project", false, "only that of the project in this folder")
 	f.BoolVar(&o.all, "all", false, "all servers that are found")
 	f.BoolVar(&o.dry, "dry-run", false, "only say what would change")
-	addFormat(cmd, &o.format, "of the list: ", "text", "json")
+	addFormat(cmd, &o.format, "text", "json")
 	completeWords(cmd, "client", namesOf(clientconfig.Clients(), func(c clientconfig.Client) string { return c.Name })...)
 	return cmd
 }

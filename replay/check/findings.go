@@ -31,6 +31,11 @@ type Finding struct {
 	Shape    string              `json:"shape,omitempty"` // of a hang, as package why names it
 }
 
+// IsWait reports whether the finding is about a wait, which package why has judged.
+func (f Finding) IsWait() bool {
+	return slices.Contains([]string{"E1", "E2", "E10", "E11", "E17", "E18"}, f.Rule)
+}
+
 // String returns the finding as one line.
 func (f Finding) String() string {
 	events := make([]string, len(f.Events))

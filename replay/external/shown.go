@@ -83,8 +83,8 @@ func (t *trace) wrote(chunk []sending) {
 	t.moves = append(t.moves, m)
 }
 
-// isTooShort reports whether the play of a finding is to go on, though nothing can move: who reads it as a session
-// sees a hang only if some time passes.
+// isTooShort reports whether the play of a finding goes on, though nothing can move: package why calls a session
+// hung only after it has waited for some time.
 func (t *trace) isTooShort(patience patience) bool {
 	if t == nil || patience != confirming || len(t.moves) == 0 {
 		return false

@@ -33,6 +33,9 @@ const (
 	Status       Action = "status"
 )
 
+// mostFlood is how many bytes of standard error a rule may ask for.
+const mostFlood = 1 << 30
+
 // Actions lists the actions.
 var Actions = []Action{Delay, Drop, Duplicate, Reorder, LateProgress, HalfFrame, Disconnect, EndStream, Silent, Flood, Status}
 
@@ -127,11 +130,14 @@ func (r *Rule) parseArguments(text string, words []word) error {
 		}
 	case Flood:
 		w := next()
-		size, isSize := parseSize(w.text)
-		if !isSize {
+		size, err := phrase.ParseSize(w.text)
+		switch {
+		case err != nil || size < 1:
 			return failure(text, w.at, "stderr: want how many bytes, such as 100k or 1M, not %s", quote(w.text))
+		case size > mostFlood:
+			return failure(text, w.at, "stderr: %s is too much; want at most 1G", quote(w.text))
 		}
-		r.Size = size
+		r.Size = int(size)
 	case Status:
 		w := next()
 		code, err := strconv.Atoi(w.text)
@@ -164,22 +170,6 @@ func (r *Rule) parseArguments(text string, words []word) error {
 		}
 	}
 	return nil
-}
-
-// parseSize reads a number of bytes, up to 1,000M: 5000, 100k, 1M.
-func parseSize(text string) (size int, isSize bool) {
-	unit := 1
-	if number, found := strings.CutSuffix(text, "k"); found {
-		text, unit = number, 1000
-	} else if number, found := strings.CutSuffix(text, "M"); found {
-		text, unit = number, 1_000_000
-	}
-	const most = 1_000_000_000
-	size, err := strconv.Atoi(text)
-	if err != nil || size < 1 || size > most/unit {
-		return 0, false
-	}
-	return size * unit, true
 }
 
 // split returns the words of a rule. Blanks in quotes belong to a word.

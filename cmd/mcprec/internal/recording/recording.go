@@ -163,8 +163,8 @@ func Command(std cli.Streams, options Options, command []string) error {
 	return s
 }
 
-// recordNoStart records why a server did not start, for whoever asks later: a client may show no more than that
-// the server is gone. It says nothing on standard error, where the reason alone is to stand.
+// recordNoStart records why a server did not start, so that mcprec why can say it later: a client often shows only
+// that the server is gone. Its own faults are not reported: standard error has the reason alone.
 func (r *recording) recordNoStart(command []string, cause error) {
 	var start *transport.StartError
 	if !errors.As(cause, &start) {

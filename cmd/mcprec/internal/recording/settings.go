@@ -59,13 +59,11 @@ func SettingsFor(fixture string, named []string) (Settings, error) {
 
 // ParseIgnore reads a place that is not compared: a JSON pointer, perhaps behind a filter of calls.
 func ParseIgnore(text string) (match.Pointer, error) {
-	limit, at := "", 0
-	if !strings.HasPrefix(text, "/") {
-		if at = strings.Index(text, " /"); at >= 0 {
-			limit, at = strings.TrimSpace(text[:at]), at+1
-		}
+	limit, place := "", text
+	if before, after, found := strings.Cut(text, " /"); found && text[0] != '/' {
+		limit, place = strings.TrimSpace(before), "/"+after
 	}
-	pointer, err := match.ParsePointer(text[max(at, 0):])
+	pointer, err := match.ParsePointer(place)
 	if err != nil || limit == "" {
 		return pointer, err
 	}
@@ -102,7 +100,7 @@ func readSettings(path string, text []byte) (s Settings, err error) {
 	}
 	for name, v := range s.Fill {
 		if err == nil && !variable.MatchString(v) {
-			err = fmt.Errorf("the value of fill.%s must be the name of an environment variable, such as API_KEY; no secret belongs into this file", name)
+			err = fmt.Errorf("the value of fill.%s must be the name of an environment variable, such as API_KEY; no secret belongs in this file", name)
 		}
 	}
 	if err == nil {

@@ -100,7 +100,7 @@ export function Setup({ setup, second = "", options, change }) {
           name={"buffer" + second + (n ? "-back" : "")}
           value={rooms[n]}
           title={"How many messages the transport holds on their way " + way}
-          groups={[["Frames", roomsWith(rooms[n])]]}
+          groups={[["Messages", roomsWith(rooms[n])]]}
           pick={(room) => pickRoom(n, room)}
         />
       ))}

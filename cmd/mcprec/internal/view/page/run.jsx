@@ -171,12 +171,12 @@ function Step({ line, story, size, apart }) {
   );
 }
 
-// Blocked is the bar of a writer that stands.
+// Blocked is the bar of a writer that is blocked.
 function Blocked({ frame, size, y1, y2, seen }) {
   const x = frame.dir === "c2s" ? size.client - 9 : size.server + 4;
   return (
     <rect class={"blocked " + seen} x={x} y={y1 - 8} width="5" height={Math.max(8, y2 - y1 + 16)} rx="2">
-      <title>{`the ${writer(frame.dir)}'s writer stands with #${frame.row.seq} in its hand`}</title>
+      <title>{`the ${writer(frame.dir)} is blocked writing #${frame.row.seq}`}</title>
     </rect>
   );
 }
@@ -267,7 +267,7 @@ function Standing({ frame, size, y, apart, seen }) {
         <Cross x={end} y={y} />
         <Plate x={end + way * 12} y={y} text={short(named(frame), room)} tone="fault" anchor={anchor} />
         <text class="small dim" text-anchor={anchor} x={end + way * 12} y={y + 18}>
-          {clip(frame.held.text || `in the hand of the ${writer(frame.dir)}'s writer`, room)}
+          {clip(frame.held.text || `the ${writer(frame.dir)} is blocked writing it`, room)}
           <title>{frame.held.text}</title>
         </text>
       </g>
