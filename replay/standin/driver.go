@@ -447,7 +447,7 @@ func (d *Driver) judge() (list []judged) {
 		}
 		switch {
 		case s.arrived:
-			c := d.rules.ForCall(j.Call).Compare(s.msg(), *s.live, d.variables)
+			c := d.rulesFor(s).Compare(s.msg(), *s.live, d.variables)
 			if s.msg().Kind() == transport.Request && (d.rules.By == match.ByMethod || d.rules.By == match.ByOrder) {
 				c = c.AsMapped(d.rules.By.String())
 			}

@@ -106,15 +106,7 @@ func (c *message) about() match.Call {
 }
 
 // rulesFor returns the rules for a message.
-func (h *half) rulesFor(c *message) match.Rules {
-	switch {
-	case c.request != nil:
-		return h.rules.For(c.request.msg())
-	case c.owner != nil:
-		return h.rules.For(c.owner.msg())
-	}
-	return h.rules
-}
+func (h *half) rulesFor(c *message) match.Rules { return h.rules.ForCall(c.about()) }
 
 // response returns the recorded response to a request; the zero Message if there is none.
 func (c *message) response() transport.Message {
