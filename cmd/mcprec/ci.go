@@ -21,6 +21,7 @@ import (
 	"github.com/mcprec/mcprec/replay/standin"
 	"github.com/mcprec/mcprec/replay/surface"
 	"github.com/mcprec/mcprec/replay/timeline"
+	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/jsonl"
 	"github.com/mcprec/mcprec/transport/phrase"
 )
@@ -115,6 +116,7 @@ type ciFixture struct {
 	Accepted bool   `json:"accepted,omitempty"`
 	findings []ciFinding
 	recorded *session.Recording // nil: it cannot be read
+	events   []store.Event      // of the file, before secrets are filled in
 	fixtureTerms
 	drive    *driveReport // nil: not driven
 	fault    error        // why not all could be done
@@ -249,6 +251,7 @@ func (ci *ciRun) fixture(f *ciFixture) error {
 	if err := ci.check(f); err != nil {
 		return err
 	}
+	f.events = r.Events
 	ci.noteFilled(f, f.fill.Into(r)) // behind the check, which reads what was recorded
 	if !r.HasRequests() {
 		f.add(ciFinding{Part: partCheck, Rule: ruleNothing, Level: "error", Text: "nothing to compare: its client asked for nothing"})
@@ -332,7 +335,10 @@ func (ci *ciRun) drive(f *ciFixture, was, is *surface.Surface) error {
 	if ci.accept && len(f.findings) > 0 && run.End == standin.Complete {
 		differs := slices.ContainsFunc(f.findings, func(finding ciFinding) bool { return finding.Part != partCheck })
 		if differs {
-			err := updateRecording(ci.cmd, f.home, f.recorded, run.Events)
+			renewed, err := f.fill.Renew(f.events, run.Events, f.rules)
+			if err == nil {
+				err = updateRecording(ci.cmd, f.home, f.recorded, renewed)
+			}
 			f.Accepted = err == nil
 			return err
 		}

@@ -97,6 +97,7 @@ func runDrive(cmd *cobra.Command, o driveOptions, arg string, command []string) 
 		return err
 	}
 	rules.Mask = recorded.Masker.Value
+	events := recorded.Events
 	used := fill.Into(recorded)
 	for _, name := range slices.Sorted(maps.Keys(fill)) {
 		if isFlag := slices.ContainsFunc(o.fill, func(text string) bool { return strings.HasPrefix(text, name+"=") }); isFlag && !slices.Contains(used, name) {
@@ -136,6 +137,11 @@ func runDrive(cmd *cobra.Command, o driveOptions, arg string, command []string) 
 	}
 	if err := o.print(cmd, found.document(o.verbose)); err != nil {
 		return err
+	}
+	if o.update && run.End == standin.Complete && recorded.File != "" {
+		if run.Events, err = fill.Renew(events, run.Events, rules); err != nil {
+			return err
+		}
 	}
 	if err := o.conclude(cmd, recorded, run, found); sig == nil {
 		return err

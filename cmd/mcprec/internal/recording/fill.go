@@ -42,9 +42,14 @@ func (f Fill) Values() []string { return slices.Sorted(maps.Values(f)) }
 // Into puts the secrets in the place of their placeholders in what the recorded client sends, and returns the
 // names that have one. The same secret has the same placeholder everywhere.
 func (f Fill) Into(r *session.Recording) (used []string) {
+	r.Events, used = f.fill(r.Events)
+	return used
+}
+
+// fill returns a copy of the events with the secrets in it.
+func (f Fill) fill(events []store.Event) (filled []store.Event, used []string) {
 	values := map[string]string{} // by placeholder
-	names := namesOf(r.Events)
-	for mark, name := range names {
+	for mark, name := range namesOf(events) {
 		for _, known := range []string{name, strings.TrimSuffix(strings.TrimPrefix(mark, markHead), "]")} {
 			if value, isGiven := f[known]; isGiven {
 				values[mark] = value
@@ -52,7 +57,9 @@ func (f Fill) Into(r *session.Recording) (used []string) {
 			}
 		}
 	}
-	for i, e := range r.Events {
+	filled = slices.Clone(events)
+	for i := range filled {
+		e := &filled[i]
 		if e.Kind != store.Frame || e.Dir != transport.ClientToServer {
 			continue
 		}
@@ -60,9 +67,8 @@ func (f Fill) Into(r *session.Recording) (used []string) {
 			quoted, _ := json.Marshal(value) // a string can always be encoded
 			e.Payload = bytes.ReplaceAll(e.Payload, []byte(mark), quoted[1:len(quoted)-1])
 		}
-		r.Events[i].Payload = e.Payload
 	}
-	return used
+	return filled, used
 }
 
 // markHead begins a placeholder.
