@@ -6,13 +6,11 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/signal"
-	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -188,22 +186,7 @@ func parseSize(text string) (int64, error) {
 	if text == "" {
 		return 0, nil
 	}
-	parts := regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?) ?([kMGT]?)(i?)B?$`).FindStringSubmatch(text)
-	if parts == nil || parts[2] == "" && parts[3] != "" {
-		return 0, fmt.Errorf("%q: want a size such as 500MB or 2GiB", text)
-	}
-	number, err := strconv.ParseFloat(parts[1], 64)
-	if err != nil {
-		return 0, err
-	}
-	unit := 1000.0
-	if parts[3] != "" {
-		unit = 1024
-	}
-	for range strings.Index("BkMGT", cmp.Or(parts[2], "B")) {
-		number *= unit
-	}
-	return int64(number), nil
+	return phrase.ParseSize(text)
 }
 
 // parseAge reads a duration, also in days and weeks: 36h, 7d, 2w; "" is 0.

@@ -7,10 +7,11 @@ import (
 	"strings"
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
+	"github.com/mcprec/mcprec/store/jsonl"
 )
 
 // FixturesBelow returns the files of the paths, and the *.jsonl below those that are folders, each
-// once. Folders whose names begin with a dot are left out. A symbolic link to a file is a fixture,
+// once. Folders whose names begin with a dot are left out, and so is what a test that hung has left. A symbolic link to a file is a fixture,
 // and so is one that leads nowhere, so that it is not missed in silence; one to a folder is not
 // followed.
 func FixturesBelow(paths []string) (names []string, err error) {
@@ -40,6 +41,8 @@ func FixturesBelow(paths []string) (names []string, err error) {
 				return err
 			case entry.IsDir() && name != path && strings.HasPrefix(entry.Name(), "."):
 				return fs.SkipDir
+			case strings.HasSuffix(name, jsonl.HungSuffix):
+				return nil
 			case strings.HasSuffix(name, ".jsonl") && isFixture(name, entry):
 				return add(name)
 			}
