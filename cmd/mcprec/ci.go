@@ -69,7 +69,7 @@ func newCI() *cobra.Command {
 	f.StringVar(&o.junit, "junit", "", "also write a JUnit report to `FILE`")
 	f.StringVar(&o.sarif, "sarif", "", "also write a SARIF 2.1.0 log to `FILE`")
 	f.StringVar(&o.baseline, "baseline", "", "what the server must offer is in this `SESSION`")
-	f.BoolVar(&o.accept, "accept", false, "make what the server says now the recording")
+	f.BoolVar(&o.accept, "accept", false, "record what the server says now in place of the fixture")
 	f.BoolVar(&o.noServer, "no-server", false, "check the recordings alone")
 	f.BoolVar(&o.anyOrder, "any-order", false, "notifications may come on either side of an answer")
 	f.DurationVar(&o.timeout, "timeout", 30*time.Second, "give up after so long without a recorded message")

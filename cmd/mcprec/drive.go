@@ -77,7 +77,7 @@ func newDrive() *cobra.Command {
 	f.DurationVar(&o.maxGap, "max-gap", 0, "the longest wait of --timing; 0 is any")
 	f.BoolVar(&o.parallel, "parallel", false, "let calls overlap as they were recorded")
 	f.BoolVar(&o.anyOrder, "any-order", false, "notifications may come on either side of an answer")
-	f.BoolVar(&o.update, "update", false, "write what happened in place of the recording")
+	f.BoolVar(&o.update, "update", false, "replace the recording with what happened")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "show matching steps, too, and more of each difference")
 	completeWords(cmd, "timing", "none", "recorded", "2x", "0.5x")
 	return cmd

@@ -57,7 +57,7 @@ func newExport() *cobra.Command {
 	o.filterFlag.addFlags(cmd)
 	f := cmd.Flags()
 	addChoice(cmd, &o.format, "format", "the `FORMAT`", exportFormatNames()...)
-	f.StringVar(&o.dir, "dir", "", "of raw, the stream: c2s, s2c or stderr")
+	f.StringVar(&o.dir, "dir", "", "with raw: the `STREAM`, c2s, s2c or stderr")
 	addOutFlags(cmd, &o.out, "-", "the `FILE` to write; - is standard output")
 	f.BoolVar(&o.salvage, "salvage", false, "write what can be saved of a damaged session")
 	completeWords(cmd, "dir", "c2s", "s2c", "stderr")

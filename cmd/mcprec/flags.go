@@ -240,7 +240,7 @@ func addRemoteFlags(cmd *cobra.Command, r *recording.Remote, needs, target, list
 type filterFlag struct{ expr string }
 
 func (o *filterFlag) addFlags(cmd *cobra.Command) {
-	cmd.Flags().Func("filter", "only what fits this `FILTER`, as 'tool:search'", func(expr string) error {
+	cmd.Flags().Func("filter", "only what fits `FILTER`, as 'tool:search'", func(expr string) error {
 		o.expr = strings.TrimSpace(o.expr + " " + expr)
 		return nil
 	})
@@ -269,9 +269,7 @@ func filterWords() string {
 	for _, f := range filter.Fields() {
 		fmt.Fprintf(&b, "  %-8s %s\n", f.Name+":", f.Says)
 		if f.List {
-			for words := range slices.Chunk(strings.Fields(f.Wants), 10) {
-				fmt.Fprintf(&b, "           %s\n", strings.Join(words, " "))
-			}
+			fmt.Fprintf(&b, "           %s\n", f.Wants)
 		}
 	}
 	return b.String()
@@ -338,9 +336,9 @@ type ruleFlags struct {
 
 func (r *ruleFlags) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&r.by, "match", "params", "how requests are paired: params, method, order, strict")
-	f.StringArrayVar(&r.ignore, "ignore", nil, "do not compare this `POINTER`: 'tool:now /result/content/0/text'")
-	f.StringSliceVar(&r.normalize, "normalize", nil, "compare all of these `KINDS` alike: uuid, time, duration, port")
+	f.StringVar(&r.by, "match", "params", "pair requests by `RULE`: params, method, order, strict")
+	f.StringArrayVar(&r.ignore, "ignore", nil, "do not compare `POINTER`: 'tool:now /result/content/0/text'")
+	f.StringSliceVar(&r.normalize, "normalize", nil, "compare these `KINDS` alike: uuid, time, duration, port")
 	completeWords(cmd, "match", "params", "method", "order", "strict")
 	completeWords(cmd, "normalize", namesOf(match.Normalizers(), func(n match.Normalizer) string { return n.Name })...)
 }

@@ -73,8 +73,7 @@ func (t topic) text(root *cobra.Command) string {
 func topics() []topic {
 	return []topic{
 		{"sessions", "the ways to name a SESSION"},
-		{"hang", "a session that hangs: from who is stuck to a test that holds the fix"},
-		{"ci", "recordings in continuous integration"},
+		{"hang", "from a session that hangs to a test that holds the fix"},
 		{"filters", "what --filter selects"},
 		{"formats", "what --format writes, and the members of JSON"},
 		{"models", "how a client or a server works: --client and --server"},
@@ -170,7 +169,9 @@ func printHelp(cmd *cobra.Command, _ []string) {
 		if cmd.Annotations[heededMasks] != "" {
 			further = append(further, "masking")
 		}
-		fmt.Fprintf(&b, "\nMore: mcprec help %s\n", strings.Join(append(further, "exit"), ", "))
+		if len(further) > 0 {
+			fmt.Fprintf(&b, "\nMore: mcprec help %s\n", strings.Join(append(further, "exit"), ", "))
+		}
 	}
 	_ = writeHelp(cmd.OutOrStdout(), b.String())
 }

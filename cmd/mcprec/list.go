@@ -48,7 +48,7 @@ func newList() *cobra.Command {
 	o.span.addFlags(cmd)
 	o.filterFlag.addFlags(cmd)
 	addFormat(cmd, &o.format, "text", "json")
-	cmd.Flags().BoolVar(&o.wide, "wide", false, "say also which server, client and revision it was")
+	cmd.Flags().BoolVar(&o.wide, "wide", false, "also server, client and revision")
 	cmd.Flags().BoolVar(&o.stuck, "stuck", false, "only live sessions that are stuck")
 	cmd.Flags().BoolVar(&o.hung, "hung", false, "only sessions that hung, and live ones that hang")
 	cmd.Flags().IntVarP(&o.limit, "limit", "n", 0, "the newest `N`; 0 is all (default 30 on a terminal)")

@@ -25,7 +25,7 @@ type span struct {
 }
 
 func (s *span) addFlags(cmd *cobra.Command) {
-	addParsed(cmd, &s.since, "since", "only sessions started since `THEN`: 12h, 7d, yesterday, 2026-11-28", func(text string) (time.Time, error) {
+	addParsed(cmd, &s.since, "since", "only sessions since `THEN`: 12h, 7d, yesterday, 2026-11-28", func(text string) (time.Time, error) {
 		return phrase.ParseSince(text, time.Now())
 	})
 	completeWords(cmd, "since", "today", "yesterday", "1h", "1d", "7d")
