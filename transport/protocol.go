@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcprec/mcprec/transport/acp"
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
@@ -27,7 +28,7 @@ func (p Protocol) IsForeign() bool { return p != "" && p != MCP }
 
 // AsksPerson reports whether a person answers a request of the server in a protocol that is not MCP.
 func (p Protocol) AsksPerson(method string) bool {
-	return p == ACP && method == "session/request_permission" || p == LSP && method == "window/showMessageRequest"
+	return p == ACP && method == acp.MethodPermission || p == LSP && method == "window/showMessageRequest"
 }
 
 // ProtocolOf returns the protocol that a request shows; "" if any protocol may have it. Protocols with a
@@ -44,7 +45,7 @@ func ProtocolOf(m Message) Protocol {
 			return MCP
 		case m.Method == "build/initialize":
 			return BSP
-		case m.Method == "session/new" || m.Method == "session/load" || m.Method == "session/prompt":
+		case m.Method == acp.MethodNew || m.Method == acp.MethodLoad || m.Method == acp.MethodPrompt:
 			return ACP
 		case hasPrefix && (prefix == "textDocument" || prefix == "workspace" || prefix == "$"):
 			return LSP

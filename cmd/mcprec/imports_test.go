@@ -26,7 +26,7 @@ const goSDK = "github.com/modelcontextprotocol/go-sdk"
 // floors lists the packages from the ground up: a package imports only what stands on a lower line. Data
 // goes one way, and so do imports. A new package goes on the lowest line on which this test passes.
 var floors = []string{
-	"transport/mcp transport/procfs transport/phrase store/varint replay/internal/interrupt",
+	"transport/acp transport/mcp transport/procfs transport/phrase store/varint replay/internal/interrupt",
 	"transport transport/leftover replay/explore/stacks cmd/mcprec/internal/output",
 	"store transport/framing transport/streamable replay/schema examples/hang examples/progress",
 	"store/chunk store/httpevent store/mask store/mask/masktest store/memstore store/storetest recorder/outage replay/timeline replay/internal/replaytest cmd/mcprec/internal/cli",

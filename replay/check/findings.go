@@ -111,13 +111,13 @@ func newDemand(rule, title string, severity order.Severity, section string, in .
 	return d
 }
 
-// Demands lists the demands that a recording can break, rule by rule: the protocol's (P), of a
+// Demands lists the demands that a recording can break, rule by rule: the protocol's (P; A of agents), of a
 // frame's steps (U), of other evidence (E), the schema's (S) and the user's (G).
 func Demands() []order.Demand {
 	list := append(order.Demands(), demands...)
 	list = slices.DeleteFunc(list, func(demand order.Demand) bool { return !demand.Observable() })
 	slices.SortStableFunc(list, func(a, b order.Demand) int {
-		const kinds = "PUESG"
+		const kinds = "PAUESG"
 		return cmp.Or(cmp.Compare(strings.IndexByte(kinds, a.Rule[0]), strings.IndexByte(kinds, b.Rule[0])),
 			cmp.Compare(number(a.Rule[1:]), number(b.Rule[1:])))
 	})

@@ -15,7 +15,7 @@ import (
 // Rule E4 for messages in another form than a line each, which are one finding and not one a line. Rule E21.
 var (
 	onlyNewlines = newDemand("E4", "a newline alone ends a line", order.Note, pageStdio)
-	isMCP        = newDemand("E21", "the session speaks MCP", order.Note, "")
+	hasRules     = newDemand("E21", "check has rules for the protocol of the session", order.Note, "")
 )
 
 // framings are the forms in which the two ends wrote messages.
@@ -133,7 +133,7 @@ func (f *Fold) reportForms(protocol transport.Protocol) {
 				dir.Sender(), phrase.Plural(n, "line"))
 		}
 	}
-	if protocol.IsForeign() {
-		f.report(isMCP, transport.ClientToServer, "", []uint64{1}, "the session speaks %s, for which check has no rules: it judges only what every session of JSON-RPC has to keep", protocol)
+	if protocol.IsForeign() && protocol != transport.ACP {
+		f.report(hasRules, transport.ClientToServer, "", []uint64{1}, "the session speaks %s, for which check has no rules: it judges only what every session of JSON-RPC has to keep", protocol)
 	}
 }

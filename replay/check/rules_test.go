@@ -11,6 +11,7 @@ import (
 	"github.com/mcprec/mcprec/replay/schema"
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store/jsonl"
+	"github.com/mcprec/mcprec/transport/acp"
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
@@ -39,7 +40,11 @@ func TestRules(t *testing.T) {
 
 // checkPair plays a pair of sessions in the revisions.
 func checkPair(t *testing.T, d order.Demand, c ruleCase) {
-	for _, revision := range mcp.Revisions {
+	revisions := mcp.Revisions
+	if d.Rule[0] == 'A' {
+		revisions = []string{acp.Version1, acp.Version2}
+	}
+	for _, revision := range revisions {
 		if !strings.HasPrefix(c.bad, "@") && revision != d.Last {
 			continue
 		}

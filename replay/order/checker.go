@@ -27,6 +27,7 @@ type Checker struct {
 	askedSoon     hashSet[taskKey] // tasks that were asked about before they were made
 	subscriptions subscriptions
 	logging       logMessages
+	agents        agents
 }
 
 // New returns a checker. The revision is known beforehand, as a recording's, or "": then
@@ -162,6 +163,9 @@ func (c *Checker) end(dir transport.Direction) *end {
 
 // judge applies each rule to a message. It changes only the violations found.
 func (c *Checker) judge(step *timeline.Step, m *timeline.Message, known Mark) {
+	if protocolOf(step, m) == transport.ACP {
+		c.agents.judge(&c.violations, step, m, c.request(m.Call), known)
+	}
 	switch m.Kind {
 	case transport.Request:
 		c.judgeRequest(step, m, known)
@@ -191,13 +195,14 @@ func (c *Checker) judge(step *timeline.Step, m *timeline.Message, known Mark) {
 
 // judgeHandshake is rule P4. Other protocols of JSON-RPC have an initialize with rules of its own.
 func (c *Checker) judgeHandshake(step *timeline.Step, m *timeline.Message, known Mark) {
-	protocol := step.Protocol()
-	if protocol == "" {
-		protocol = transport.ProtocolOf(m.Message)
-	}
-	if !protocol.IsForeign() {
+	if !protocolOf(step, m).IsForeign() {
 		c.handshake.judge(&c.violations, step, m, known)
 	}
+}
+
+// protocolOf returns the protocol of a session, which the message itself may show first.
+func protocolOf(step *timeline.Step, m *timeline.Message) transport.Protocol {
+	return cmp.Or(step.Protocol(), transport.ProtocolOf(m.Message))
 }
 
 // judgeBatch is rule P9.
@@ -215,6 +220,9 @@ func (c *Checker) judgeBatch(step *timeline.Step) {
 
 // sent keeps the effects of a message on the wire.
 func (c *Checker) sent(step *timeline.Step, m *timeline.Message) {
+	if protocolOf(step, m) == transport.ACP {
+		defer func() { c.agents.sent(step, m, c.request(m.Call)) }()
+	}
 	switch m.Kind {
 	case transport.Request:
 		c.sentRequest(step.Dir, m)
@@ -334,6 +342,7 @@ func (c *Checker) sentResponse(step *timeline.Step, m *timeline.Message) {
 // received keeps when an end received a message, on the end's clock.
 func (c *Checker) received(m *timeline.Message, at Mark) {
 	req := c.request(m.Call)
+	c.agents.received(m, at)
 	switch {
 	case m.Method == mcp.NotificationInitialized && m.Kind == transport.Notification:
 		c.handshake.initializedReceived = cmp.Or(c.handshake.initializedReceived, at)

@@ -146,7 +146,7 @@ type ruleCase struct {
 
 func TestRules(t *testing.T) {
 	for _, cases := range [][]ruleCase{responseCases, requestCases, progressCases, handshakeCases, cancelCases, batchCases,
-		subscriptionCases, logCases, taskCases} {
+		subscriptionCases, logCases, taskCases, agentCases} {
 		for _, rule := range cases {
 			t.Run(rule.name, func(t *testing.T) { rule.run(t) })
 		}
@@ -439,7 +439,7 @@ func TestRevision(t *testing.T) {
 // FuzzChecker: no traffic panics, and where each frame is received at once, a tap finds what the two ends find.
 func FuzzChecker(f *testing.F) {
 	for _, cases := range [][]ruleCase{responseCases, requestCases, progressCases, handshakeCases, cancelCases, batchCases,
-		subscriptionCases, logCases, taskCases} {
+		subscriptionCases, logCases, taskCases, agentCases} {
 		for _, rule := range cases {
 			f.Add(strings.Join(rule.lines, "\n"))
 		}

@@ -22,7 +22,7 @@ func TestDemands(t *testing.T) {
 		}
 	}
 	for _, cases := range [][]ruleCase{responseCases, requestCases, progressCases, handshakeCases, cancelCases, batchCases,
-		subscriptionCases, logCases, taskCases} {
+		subscriptionCases, logCases, taskCases, agentCases} {
 		for _, rule := range cases {
 			for _, v := range rule.play(t) {
 				i := slices.IndexFunc(list, func(d Demand) bool { return d.Rule == v.Rule && d.Title == v.Title })

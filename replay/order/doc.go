@@ -26,6 +26,12 @@
 //	P9   checker.go: batches (2025-03-26 alone)
 //	P10  lifecycle.go: a task begins working, and its terminal status is final (2025-11-25)
 //
+// and of the Agent Client Protocol
+//
+//	A1   agents.go: initialize comes first, and a session is set up before it is used
+//	A2   agents.go: an update comes while its receiver can place it
+//	A3   agents.go: what a cancelled turn ends with
+//
 // A file declares the laws of each of its rules before the code that judges the rule; violation.go
 // has the severities, violations and demands, used.go the set of the ids that a session had.
 // Package check explains the rules.
@@ -46,7 +52,7 @@
 //
 // # What it refuses
 //
-// Of a session that is JSON-RPC and not MCP, as [transport.ProtocolOf] tells, it judges what is JSON-RPC's: a
+// Of a session of another protocol of JSON-RPC, as [transport.ProtocolOf] tells, it judges what is JSON-RPC's: a
 // response answers a request, and open requests differ in their ids.
 //
 // It knows an ordered stream of frames each way, as on stdio and a pipe. It does not tell the

@@ -62,6 +62,7 @@ type request struct {
 	acknowledged bool          // of a subscription
 	filter       *listenFilter // of a subscription
 	logIndex     int           // place among the open requests with a log level, from 1
+	agentSession *agentSession // of a prompt, and of a permission that an agent asks for
 }
 
 // request returns what the checker keeps of a call; nil of none, and of a call that another checker judges.

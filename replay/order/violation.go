@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/acp"
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
@@ -50,19 +51,25 @@ type Demand struct {
 	Rule     string   `json:"rule"` // such as "P3"
 	Title    string   `json:"title"`
 	Severity Severity `json:"severity"`
-	First    string   `json:"first"` // the first revision with the demand
+	First    string   `json:"first"` // the first revision with the demand; "ACP 1" is a version of the Agent Client Protocol
 	Last     string   `json:"last"`  // the last revision
 	Section  string   `json:"section"`
 }
 
-// In reports whether a revision, one of [mcp.Revisions], has the demand.
+// In reports whether a revision, one of [mcp.Revisions], or a version of the Agent Client Protocol has the demand.
 func (d Demand) In(revision string) bool {
-	return slices.Contains(mcp.Revisions, revision) && mcp.Range{First: d.First, Last: d.Last}.Has(revision)
+	known := mcp.Revisions
+	if d.Rule[0] == 'A' {
+		known = []string{acp.Version1, acp.Version2}
+	}
+	return slices.Contains(known, revision) && mcp.Range{First: d.First, Last: d.Last}.Has(revision)
 }
 
 // Observable reports whether a recording alone can show a violation of the demand. A
 // recording does not say when an end received a frame.
-func (d Demand) Observable() bool { return d.Title != answerReceived.title }
+func (d Demand) Observable() bool {
+	return d.Title != answerReceived.title && d.Title != turnCancelled.title
+}
 
 // law is a demand of a rule. A file declares the laws of a rule before the code that judges
 // the rule; package check explains the rules.
@@ -115,6 +122,9 @@ const (
 	pageResources
 	pageLogging
 	pageTasks
+	pageAgentInitialization // of the Agent Client Protocol, this and the next
+	pageAgentSetup
+	pageAgentPrompt
 )
 
 // at returns the page's path at a revision; for "", at the newest with a handshake.
@@ -134,6 +144,7 @@ func (p page) at(revision string) string {
 		pageLifecycle: "basic/lifecycle", pageStdio: "basic/transports/stdio", pageMRTR: "basic/patterns/mrtr",
 		pageSubscriptions: "basic/patterns/subscriptions", pageResources: "server/resources",
 		pageLogging: "server/utilities/logging", pageTasks: "basic/utilities/tasks",
+		pageAgentInitialization: "protocol/initialization", pageAgentSetup: "protocol/session-setup", pageAgentPrompt: "protocol/prompt-turn",
 	}[p]
 }
 
