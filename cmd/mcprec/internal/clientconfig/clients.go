@@ -41,8 +41,9 @@ var (
 	openCodeServers = []string{"mcp"}
 	nestedServers   = []string{"mcp", "servers"}
 	ampServers      = []string{"amp.mcpServers"}
+	agentServers    = []string{"agent_servers"} // agents of the Agent Client Protocol
 
-	usualKeys = [][]string{mcpServers, codeServers, zedServers, codexServers, openCodeServers, nestedServers, ampServers}
+	usualKeys = [][]string{mcpServers, codeServers, zedServers, codexServers, openCodeServers, nestedServers, ampServers, agentServers}
 )
 
 // Clients returns the clients that mcprec knows.
@@ -75,7 +76,8 @@ var clients = []Client{
 		user(mcpServers, "~/.codeium/windsurf/mcp_config.json", "~/.codeium/windsurf-next/mcp_config.json", "~/.codeium/mcp_config.json"),
 	}},
 	{Name: "zed", Title: "Zed", Places: []Place{
-		user(zedServers, "${XDG_CONFIG_HOME:-~/.config}/zed/settings.json", "config:/Zed/settings.json"),
+		user(zedServers, zedFiles...),
+		user(agentServers, zedFiles...),
 		project(zedServers, "./.zed/settings.json"),
 	}},
 	{Name: "codex", Title: "Codex", Places: []Place{
@@ -124,6 +126,9 @@ var clients = []Client{
 		user(mcpServers, "~/.factory/mcp.json"),
 		project(mcpServers, "./.factory/mcp.json"),
 	}},
+	{Name: "jetbrains", Title: "JetBrains IDEs", Places: []Place{
+		user(agentServers, "~/.jetbrains/acp.json"),
+	}},
 	{Name: "junie", Title: "JetBrains Junie", Places: []Place{
 		user(mcpServers, "~/.junie/mcp/mcp.json"),
 		project(mcpServers, "./.junie/mcp/mcp.json"),
@@ -145,6 +150,8 @@ var clients = []Client{
 }
 
 // openCodeFiles are the files that opencode reads.
+var zedFiles = []string{"${XDG_CONFIG_HOME:-~/.config}/zed/settings.json", "config:/Zed/settings.json"}
+
 var openCodeFiles = []string{
 	"${XDG_CONFIG_HOME:-~/.config}/opencode/opencode.json", "${XDG_CONFIG_HOME:-~/.config}/opencode/opencode.jsonc",
 	"${XDG_CONFIG_HOME:-~/.config}/opencode/config.json", "${OPENCODE_CONFIG:-}",

@@ -351,6 +351,8 @@ func TestLocations(t *testing.T) {
 		{"darwin", none, "vscode /p/sub/.vscode/mcp.json servers"},
 		{"darwin", none, "zed /home/u/.config/zed/settings.json context_servers"},
 		{"windows", none, "zed /home/u/AppData/Roaming/Zed/settings.json context_servers"},
+		{"linux", none, "zed /home/u/.config/zed/settings.json agent_servers"},
+		{"linux", none, "jetbrains /home/u/.jetbrains/acp.json agent_servers"},
 		{"linux", none, "codex /home/u/.codex/config.toml mcp_servers"},
 		{"linux", set, "codex /codex/config.toml mcp_servers"},
 		{"linux", none, "opencode /home/u/.config/opencode/opencode.json mcp servers"},
