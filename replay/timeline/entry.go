@@ -224,7 +224,7 @@ func (m EntryMessage) Summary() string {
 		if m.Token != "" {
 			s += " token " + phrase.Name(m.Token)
 		}
-		return s
+		return s + text
 	case transport.Notification:
 		s := "notification " + name
 		if m.Token != "" {

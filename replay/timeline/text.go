@@ -2,10 +2,12 @@ package timeline
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"unicode"
 
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/acp"
 	"github.com/mcprec/mcprec/transport/mcp"
 	"github.com/mcprec/mcprec/transport/phrase"
 )
@@ -14,13 +16,15 @@ import (
 const textLimit = 160
 
 // Text returns the words of a message for people: the text of an error or of a tool that
-// failed, a log message, the reason of a cancellation, the progress of a call. The text is
+// failed, a log message, the reason of a cancellation, the progress of a call, what an agent does. The text is
 // short and on one line, and may be empty.
 func (m EntryMessage) Text() string {
 	if m.message == nil {
 		return ""
 	}
-	words := func(list ...string) string { return strings.TrimSpace(strings.Join(list, " ")) }
+	words := func(list ...string) string {
+		return strings.Join(slices.DeleteFunc(list, func(word string) bool { return strings.TrimSpace(word) == "" }), " ")
+	}
 	text := ""
 	switch message := m.message; {
 	case message.Error != nil:
@@ -54,6 +58,14 @@ func (m EntryMessage) Text() string {
 		if said := transport.MemberText(message.Params, "message"); said != "" {
 			text += ", " + said
 		}
+	case message.Method == acp.Update:
+		update := transport.Member(message.Params, acp.MemberUpdate)
+		text = words(transport.MemberText(update, acp.MemberKind), transport.MemberText(update, "title"),
+			transport.MemberText(update, "status"), transport.MemberText(update, "content", "text"))
+	case message.Method == acp.MethodPermission:
+		text = transport.MemberText(message.Params, "toolCall", "title")
+	case m.Method == acp.MethodPrompt && message.Result != nil:
+		text = transport.MemberText(message.Result, acp.MemberStopReason)
 	}
 	return excerpt([]byte(text))
 }

@@ -41,6 +41,13 @@ func TestText(t *testing.T) {
 		{`< {"method":"notifications/message","params":{"data":{"a":1}}}`, `notification notifications/message: {"a":1}`},
 		{call + `> {"method":"notifications/cancelled","params":{"requestId":1,"reason":"timed out"}}`, `notification notifications/cancelled of #2: timed out`},
 		{`< {"method":"notifications/progress","params":{"progressToken":1,"progress":3,"total":10.0,"message":"copying"}}`, `notification notifications/progress token 1: 3 of 10.0, copying`},
+		{`< {"method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"It is "}}}}`,
+			`notification session/update: agent_message_chunk It is`},
+		{`< {"method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"tool_call_update","toolCallId":"1","status":"completed"}}}`,
+			`notification session/update: tool_call_update completed`},
+		{`> {"id":1,"method":"session/prompt"}` + "\n" + `< {"id":1,"result":{"stopReason":"end_turn"}}`, `response result of session/prompt id 1 after 1ms: end_turn`},
+		{`< {"id":1,"method":"session/request_permission","params":{"sessionId":"s","toolCall":{"toolCallId":"1","title":"Run tests"}}}`,
+			`request session/request_permission id 1: Run tests`},
 	} {
 		if got := lastLine(t, replaytest.Session(t, row.session)); got != row.want {
 			t.Errorf("%s:\n%s\nwant\n%s", row.session, got, row.want)
