@@ -1,6 +1,7 @@
 package zoo
 
 import (
+	"cmp"
 	"strings"
 	"testing"
 
@@ -14,11 +15,13 @@ import (
 type Process struct {
 	Name    string
 	Release string // of the program, as server-memory@2026.8.31
+	SDK     any    // any function of the SDK's, if that is in the test binary; then it is the Release
 	// Explore plays a session to the program: [external.Explore] or [external.ExploreClient].
 	Explore func([]store.Event, external.Options) (external.Report, error)
 	Session string         // the file with the recorded session
 	Want    external.Fault // "": nothing is found
 	Says    []string       // what the text of the report must contain
+	Orders  int            // how many are tried; 0: as many as have each join of a short session among them
 }
 
 // Unheeded is a Want: nothing is found, and a note says that a cancelled call was answered.
@@ -27,8 +30,11 @@ const Unheeded external.Fault = "cancelled, answered"
 // Run explores the case and fails unless it is as wanted.
 func (p Process) Run(t *testing.T) {
 	t.Helper()
-	const schedules = 8 // the sessions are short: each join comes among the first
-	report, err := p.Explore(fixtures.Load(t, p.Session).Events(), external.Options{Schedules: schedules, SameOutput: true})
+	if p.SDK != nil {
+		p.Release = moduleOf(p.SDK)
+	}
+	const usual = 8
+	report, err := p.Explore(fixtures.Load(t, p.Session).Events(), external.Options{Schedules: cmp.Or(p.Orders, usual), SameOutput: true})
 	if err != nil {
 		t.Fatal(err)
 	}

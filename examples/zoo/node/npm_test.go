@@ -63,7 +63,8 @@ func install(t *testing.T, modules string, manifest []byte) {
 	if err := os.WriteFile(filepath.Join(partial, "package.json"), manifest, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	npm := exec.Command("npm", "install", "--no-audit", "--no-fund", "--ignore-scripts")
+	npm := exec.Command("npm", "install", "--no-audit", "--no-fund", "--ignore-scripts",
+		"--legacy-peer-deps") // releases of one package, old and new, stand beside each other
 	npm.Dir = partial
 	if said, err := npm.CombinedOutput(); err != nil {
 		t.Fatalf("npm install: %v\n%s", err, said)

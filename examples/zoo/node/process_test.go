@@ -112,6 +112,37 @@ func TestProgressWithResult(t *testing.T) {
 	})
 }
 
+// TestUpdateWithAnswer is https://github.com/agentclientprotocol/typescript-sdk/issues/143: an update that is read
+// together with the answer to session/new is handled before whoever asked has the session.
+func TestUpdateWithAnswer(t *testing.T) {
+	run(t, "acp typescript-sdk 143 one chunk", "@agentclientprotocol/sdk", func(dir string) zoo.Process {
+		return editor(dir, "editor.mjs", `end_turn: "one two three", 0 commands`)
+	})
+}
+
+// TestEndOfTextLost is docs/bugs/acp-answer-overtakes-updates: a prompt's answer that is read together with its last
+// updates ends the prompt before their handlers have run.
+func TestEndOfTextLost(t *testing.T) {
+	run(t, "acp typescript-sdk 2.4 end of text", "acp-newest", func(dir string) zoo.Process {
+		p := editor(dir, "editor2.mjs", "end_turn: ")
+		p.Orders = 15
+		return p
+	})
+}
+
+// editor explores a client of the Agent Client Protocol.
+func editor(dir, program, says string) zoo.Process {
+	client := external.Client{Command: []string{"node", filepath.Join(dir, program), "%SERVER"}, PassOn: []string{os.Args[0], passOn}}
+	return zoo.Process{
+		Explore: func(events []store.Event, options external.Options) (external.Report, error) {
+			return external.ExploreClient(client, events, options)
+		},
+		Session: "testdata/agent.jsonl",
+		Want:    external.Different,
+		Says:    []string{says, "arrive together"},
+	}
+}
+
 // server returns what plays a session to a server.
 func server(server external.Server) func([]store.Event, external.Options) (external.Report, error) {
 	return func(events []store.Event, options external.Options) (external.Report, error) {
