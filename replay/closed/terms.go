@@ -1,5 +1,10 @@
 package closed
 
+import (
+	"strconv"
+	"strings"
+)
+
 // Term is a word of models, setups and verdicts, with what it means in a phrase.
 type Term struct {
 	Word  string `json:"word"`
@@ -18,6 +23,26 @@ func ModelTerms() []Term {
 		{BlockingHandlersExceptTools.String(), "as blocking-handlers, but tools/call runs beside the reader"},
 		{"notification-queue=Q", "its reader hands notifications to a queue of Q that nobody reads from during a call"},
 	}
+}
+
+// Means says in a phrase how a side of the model works, and of an SDK what in its source makes it so.
+func (m Model) Means() string {
+	switch {
+	case m.preset != nil && m.preset.If != "":
+		return m.preset.Why + "; if " + m.preset.If
+	case m.preset != nil:
+		return m.preset.Why
+	}
+	size, name := strconv.Itoa(m.queue), m.String()
+	if m.kind == notificationQueue {
+		name = queuePrefix + "Q"
+	}
+	for _, term := range ModelTerms() {
+		if term.Word == name {
+			return strings.Replace(term.Means, "queue of Q", "queue of "+size, 1)
+		}
+	}
+	return ""
 }
 
 // VerdictTerms returns the other words of a verdict.

@@ -222,6 +222,9 @@ func unpackPause(packed uint16) time.Duration {
 // Len returns how many events the index has.
 func (x *Index) Len() uint64 { return uint64(len(x.flags)) }
 
+// CallCount returns how many calls there are.
+func (x *Index) CallCount() int { return len(x.calls) }
+
 // At returns the time of the latest event.
 func (x *Index) At() time.Duration { return x.at }
 

@@ -17,9 +17,17 @@ type Run struct {
 	Verdict closed.Verdict `json:"verdict"`
 	// Words is the verdict in a few words, such as HANG (proved) blocked behind a notification.
 	Words string `json:"words"`
+	// Tone is that of the exit code of mcprec replay: [TonePass] or [ToneFail].
+	Tone string `json:"tone"`
+	// Says is the verdict in sentences.
+	Says string `json:"says"`
+	// Means says of each side, client and server, how its model works.
+	Means map[string]string `json:"means"`
 	// Steps are the last RunSteps steps; Total counts all.
 	Steps []RunStep `json:"steps"`
 	Total int       `json:"total"`
+	// Told says in a sentence what happens on each line of Steps, by Tick - 1: see [Run.Name].
+	Told []string `json:"told"`
 	// Frames describes the frames in Steps and Held by name, such as c2s.1.
 	Frames map[string]Frame `json:"messages"`
 	// Held are the frames that were not read at the end of a hang.
@@ -87,12 +95,28 @@ type Part struct {
 	End   string `json:"end"`  // client or server; of an awaited answer, the end that owes it
 	Role  string `json:"role"` // writer, reader, thread, queue, call or answer
 	Cycle bool   `json:"cycle"`
+	Seq   uint64 `json:"seq"` // the event of the message that the part holds, or that the wait is about; 0: none
 }
 
-// NewRun plays a recording. frame describes the frame of an event.
+// NewRun plays a recording. frame describes the frame of an event. Where it knows only the Seq,
+// [Run.Name] has the rest.
 func NewRun(recording *closed.Recording, setup closed.Setup, frame func(seq uint64) Frame) Run {
 	verdict := closed.Replay(recording, setup).Judged()
-	run := Run{Verdict: verdict, Words: verdict.Words(), Frames: map[string]Frame{}, Held: []Held{}, Parts: []Part{}}
+	run := Run{
+		Verdict: verdict, Words: verdict.Words(), Tone: ToneFail, Frames: map[string]Frame{}, Held: []Held{}, Parts: []Part{},
+		Means: map[string]string{"client": setup.Client.Means(), "server": setup.Server.Means()},
+	}
+	switch verdict.Verdict {
+	case closed.Hang:
+		run.Says = verdict.Summary
+	case closed.Pass:
+		run.Tone = TonePass
+		run.Says = "Both sides come to the end of the session."
+	case closed.Open:
+		run.Says = "Both sides come to the end of the session, and a request has no answer there: the transport is not the reason, with sides of these models."
+	default:
+		run.Says = verdict.Explanation
+	}
 	kept := keptSteps{}
 	closed.Steps(recording, setup, kept.add)
 	steps := offersBeforeTakes(kept.last())
@@ -106,7 +130,18 @@ func NewRun(recording *closed.Recording, setup closed.Setup, frame func(seq uint
 		}
 	}
 	for i, w := range verdict.Waits {
-		run.Parts = append(run.Parts, Part{End: w.End, Role: w.Role, Cycle: i < len(verdict.Cycle)})
+		part := Part{End: w.End, Role: w.Role, Cycle: i < len(verdict.Cycle), Seq: w.Seq}
+		if w.N > 0 {
+			part.Seq = recording.Seq(w.Dir, w.N)
+		}
+		run.Parts = append(run.Parts, part)
+	}
+	for i, w := range verdict.Waits { // what is behind a full queue is in the hand of its reader
+		for k, other := range verdict.Waits {
+			if run.Parts[i].Seq == 0 && other.End == w.End && other.N > 0 {
+				run.Parts[i].Seq = run.Parts[k].Seq
+			}
+		}
 	}
 	if verdict.Verdict == closed.Hang {
 		run.Held = heldOf(verdict, steps)
@@ -128,7 +163,14 @@ func NewRun(recording *closed.Recording, setup closed.Setup, frame func(seq uint
 	for _, held := range run.Held {
 		describe(held.Dir, held.N)
 	}
+	run.tell()
 	return run
+}
+
+// Name describes the frames anew, and what happens on each line in these words.
+func (r *Run) Name(frames map[string]Frame) {
+	r.Frames = frames
+	r.tell()
 }
 
 // MarshalJSON writes the run; a run without a replay has only the error.

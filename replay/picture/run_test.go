@@ -77,8 +77,8 @@ func lined(t *testing.T, text []byte) string {
 		t.Fatal(err)
 	}
 	var b strings.Builder
-	for _, name := range []string{"words", "verdict", "steps", "total", "messages", "held", "parts"} {
-		fmt.Fprintf(&b, "%s: %s\n", name, strings.ReplaceAll(string(members[name]), "},{", "},\n  {"))
+	for _, name := range []string{"words", "tone", "says", "means", "verdict", "steps", "told", "total", "messages", "held", "parts"} {
+		fmt.Fprintf(&b, "%s: %s\n", name, strings.ReplaceAll(strings.ReplaceAll(string(members[name]), "},{", "},\n  {"), `.","`, ".\",\n  \""))
 		delete(members, name)
 	}
 	if len(members) > 0 {

@@ -129,8 +129,15 @@ type Finding struct {
 	Unknown  string        `json:"unknown,omitempty"`  // what no log can tell
 	Next     string        `json:"next"`               // the arguments of a command, with SESSION, COMMAND and URL
 
+	// Client is the model of a client under which a replay of the session shows the hang; "": none is known.
+	Client string `json:"-"`
+
+	lead  string
 	since moment
 }
+
+// Lead returns the beginning of Text that says who waits for whom, and of what can have no answer the reason.
+func (f Finding) Lead() string { return cmp.Or(f.lead, f.Text) }
 
 // Evidence is an event that a finding rests on.
 type Evidence struct {

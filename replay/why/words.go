@@ -43,6 +43,7 @@ type words struct {
 	suggests  string
 	unknown   string
 	next      string
+	model     string // of a client, in next
 }
 
 func (w *words) say(format string, args ...any) {
@@ -117,7 +118,12 @@ func (j *judge) describe(group []*wait) Finding {
 		w.unknown = strings.TrimSuffix("whether the answer is among the events that are missing in the log; "+w.unknown, "; ")
 	}
 	f.Text, f.Evidence = strings.Join(w.sentences, " "), w.evidence
-	f.Proves, f.Suggests, f.Unknown, f.Next = w.proves, w.suggests, w.unknown, w.next
+	f.Proves, f.Suggests, f.Unknown, f.Next, f.Client = w.proves, w.suggests, w.unknown, w.next, w.model
+	leading := 1
+	if slices.Contains([]string{ServerEnded, StreamCut, SessionStreamCut, NotTaken}, first.shape) {
+		leading = 2 // no answer can come, and why
+	}
+	f.lead = strings.Join(w.sentences[:min(leading, len(w.sentences))], " ")
 	return f
 }
 
@@ -445,7 +451,7 @@ func (w *words) notReading() {
 	if dir == s2c && w.first.call != nil && w.notices > w.first.call.notices {
 		w.say("Notifications to it since the request: %d.", w.notices-w.first.call.notices)
 		w.suggests = "a receive loop that hands notifications to a full queue does not come to the answer"
-		w.next = "replay SESSION --client notification-queue=0"
+		w.replayUnder("notification-queue=0")
 	}
 	if dir == c2s {
 		w.serverDid(w.first.call)
@@ -536,7 +542,13 @@ func (w *words) clientSilent() {
 	}
 	w.proves = "that the answer passed the recorder, behind notifications, and nothing came back"
 	w.suggests = "a client whose receive loop hands notifications to a queue that nobody reads from during a call stops exactly here (python-sdk before 1.6.0)"
-	w.next = "replay SESSION --client python-sdk@1.3"
+	w.replayUnder("python-sdk@1.3")
+}
+
+// replayUnder names the model of a client under which a replay shows the hang.
+func (w *words) replayUnder(model string) {
+	w.model = model
+	w.next = "replay SESSION --client " + model
 }
 
 // lastOf says what an end said last.

@@ -1,24 +1,20 @@
 package view
 
 import (
-	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/binary"
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 	"unicode/utf8"
 
-	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/replay/filter"
 	"github.com/mcprec/mcprec/replay/picture"
 	"github.com/mcprec/mcprec/replay/state"
 	"github.com/mcprec/mcprec/replay/timeline"
-	"github.com/mcprec/mcprec/replay/why"
 	"github.com/mcprec/mcprec/store"
 )
 
@@ -301,43 +297,6 @@ func (x *index) findingsSoFar(*http.Request) (any, error) {
 		list = append(list, findingAnswer{f.Rule, f.Title, f.Severity.String(), f.Section, f.Text, append([]uint64{}, f.Events...)})
 	}
 	return map[string]any{"done": x.done, "total": x.found, "findings": list}, nil
-}
-
-// whyAnswer is the answer to /api/why.
-type whyAnswer struct {
-	Stuck    bool          `json:"stuck"`
-	Now      time.Duration `json:"now"`
-	Text     []string      `json:"text"` // as mcprec why prints it
-	Findings []why.Finding `json:"findings"`
-}
-
-// why says what the session waits for, or how it stood when it ended. While the events that are there
-// are read it says nothing: an open call may have its answer among the others.
-func (x *index) why(ctx context.Context) (answer whyAnswer, err error) {
-	x.mu.Lock()
-	isRead := x.isRead
-	x.mu.Unlock()
-	if !isRead {
-		return whyAnswer{Text: []string{"the session is being read"}, Findings: []why.Finding{}}, nil
-	}
-	live := why.Live{Mask: x.source.masker.Of(x.source.header).Text}
-	isLive := x.now() > 0
-	if isLive {
-		live, err = report.Live(ctx, x.source.session, x.source.header)
-		if err != nil {
-			return answer, err
-		}
-	}
-	x.mu.Lock()
-	waits := x.check.Waits(live, 0)
-	x.mu.Unlock()
-	told := report.HangsOf(x.source.session, x.source.header, waits, isLive)
-	var text bytes.Buffer
-	_ = told.Text(&text) // a buffer takes everything
-	return whyAnswer{
-		Stuck: told.Stuck(), Now: told.Now, Text: strings.Split(strings.TrimSuffix(text.String(), "\n"), "\n"),
-		Findings: append([]why.Finding{}, told.Findings...),
-	}, nil
 }
 
 // find answers with the Seqs of the events that a filter selects.

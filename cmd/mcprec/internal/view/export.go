@@ -55,6 +55,7 @@ type data struct {
 	States   []stateChange  `json:"states"`
 	Frames   map[uint64]any `json:"messages"`
 	Runs     *replaysInFile `json:"runs"`
+	Fits     []fit          `json:"fits"`
 	Compare  any            `json:"compare"`
 }
 
@@ -139,6 +140,9 @@ func (x *Exported) data(ctx context.Context, opened []*index) (data, error) {
 		return d, err
 	}
 	d.Options, d.Runs, err = x.runs(ctx, opened[0], rows)
+	if err == nil {
+		d.Fits = d.Runs.fits
+	}
 	if err != nil || len(opened) == 1 {
 		return d, err
 	}

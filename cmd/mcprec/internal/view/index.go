@@ -28,8 +28,11 @@ type index struct {
 	done      bool          // no event comes any more
 	waiting   chan struct{} // of the request that waits: see waitFor
 	drawn     *picture.Index
-	isHTTP    bool // an event belongs to an HTTP exchange
-	delivered int  // events that tell of a delivery
+	isHTTP    bool           // an event belongs to an HTTP exchange
+	delivered int            // events that tell of a delivery
+	first     uint64         // the first event with a message; 0: none
+	exited    uint64         // the event of the end of the server's process; 0: none
+	exit      store.ExitInfo // how it ended
 	model     *timeline.Model
 	check     *check.Fold
 	findings  []check.Finding // the first maxFindings
@@ -146,8 +149,14 @@ func (x *index) apply(e store.Event, parsed *session.Parsed) error {
 		return err
 	}
 	x.isHTTP = x.isHTTP || e.Stream > 0
-	if e.Kind == store.Delivered {
+	switch {
+	case e.Kind == store.Delivered:
 		x.delivered++
+	case e.Kind == store.Exited:
+		x.exit, _ = store.DecodePayload[store.ExitInfo](e) // what cannot be read is no failure
+		x.exited = e.Seq
+	case e.Kind == store.Frame && x.first == 0 && len(step.Messages) > 0:
+		x.first = e.Seq
 	}
 	err := x.check.Take(step)
 	if err == nil {

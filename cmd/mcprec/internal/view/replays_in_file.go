@@ -29,8 +29,13 @@ type replaysInFile struct {
 	// Frames are those of all runs.
 	Frames map[string]picture.Frame `json:"messages"`
 
-	values, runs map[string]int // by the text: a place in Values, or in List
-	rows         []picture.Row  // of the session
+	// Texts are the sentences of the runs' lines: told of a run has a place of each.
+	Texts []string `json:"texts"`
+
+	told                whyAnswer      // of the recorded session
+	values, runs, texts map[string]int // by the text: a place in Values, in List, or in Texts
+	rows                []picture.Row  // of the session
+	fits                []fit
 }
 
 // runs plays the session under every listed setup, and returns the list too.
@@ -38,7 +43,7 @@ func (x *Exported) runs(ctx context.Context, i *index, rows []picture.Row) (opti
 	listed := listOptions()
 	for _, extra := range []struct{ end, name string }{{"client", x.Client}, {"server", x.Server}} {
 		if extra.name != "" && !slices.Contains(listed.of(extra.end), extra.name) {
-			listed.Models = append(listed.Models, option{Value: extra.name, Text: extra.name, End: extra.end})
+			listed.Models = append(listed.Models, option{Value: extra.name, Text: extra.name, End: extra.end, Why: meaningOf(extra.name)})
 		}
 	}
 	extra, err := closed.ParseCapacity(x.Capacity)
@@ -62,8 +67,13 @@ func (x *Exported) runs(ctx context.Context, i *index, rows []picture.Row) (opti
 		Frames: map[string]picture.Frame{},
 		values: map[string]int{},
 		runs:   map[string]int{},
+		texts:  map[string]int{},
 		rows:   rows,
 	}
+	if runs.told, err = i.why(ctx); err != nil {
+		return listed, nil, err
+	}
+	runs.fits = fitsOf(recording, runs.told.Findings)
 	for _, name := range listed.of("client") {
 		setup, err := parseSetup(name, "", "")
 		if err != nil {
@@ -106,7 +116,9 @@ func (x *replaysInFile) play(recording *closed.Recording, client, server string)
 			if err != nil {
 				return err
 			}
-			place, err := x.add(picture.NewRun(recording, setup, func(seq uint64) picture.Frame { return frameOf(x.rows[seq-1]) }))
+			run := picture.NewRun(recording, setup, func(seq uint64) picture.Frame { return frameOf(x.rows[seq-1]) })
+			x.told.judge(&run)
+			place, err := x.add(run)
 			if err != nil {
 				return err
 			}
@@ -123,16 +135,21 @@ func (x *replaysInFile) add(run picture.Run) (place int, err error) {
 	if err != nil {
 		return 0, err
 	}
+	told, err := json.Marshal(x.packTold(run.Told))
+	if err != nil {
+		return 0, err
+	}
 	verdict, err := membersOf(run.Verdict)
 	if err != nil {
 		return 0, err
 	}
-	run.Frames, run.Steps, run.Verdict = nil, nil, closed.Verdict{} // they are most of it, and stand elsewhere
+	run.Frames, run.Steps, run.Told, run.Verdict = nil, nil, nil, closed.Verdict{} // they are most of it, and stand elsewhere
 	members, err := membersOf(run)
 	if err != nil {
 		return 0, err
 	}
 	members["steps"] = steps
+	members["told"] = told
 	for name, value := range verdict {
 		members["verdict."+name] = value
 	}
@@ -165,6 +182,21 @@ func (x *replaysInFile) add(run picture.Run) (place int, err error) {
 		x.List = append(x.List, row)
 	}
 	return place, nil
+}
+
+// packTold returns the places of sentences in Texts.
+func (x *replaysInFile) packTold(told []string) []int {
+	packed := []int{}
+	for _, text := range told {
+		place, known := x.texts[text]
+		if !known {
+			place = len(x.Texts)
+			x.texts[text] = place
+			x.Texts = append(x.Texts, text)
+		}
+		packed = append(packed, place)
+	}
+	return packed
 }
 
 // membersOf returns the members of a value as JSON.

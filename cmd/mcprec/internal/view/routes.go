@@ -80,6 +80,7 @@ func (x *Server) routes() http.Handler {
 	mux.HandleFunc("GET /api/find", about(find))
 	mux.HandleFunc("GET /api/live", about(x.shown.live))
 	mux.HandleFunc("GET /api/run", answer(x.replays.run))
+	mux.HandleFunc("GET /api/fits", answer(x.replays.answerFits))
 	mux.HandleFunc("POST /api/explore", about(x.explorer.explore))
 	mux.HandleFunc("GET /api/options", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, http.StatusOK, listOptions()) })
 	mux.HandleFunc("GET /api/diff", x.sessions.answerDiff)

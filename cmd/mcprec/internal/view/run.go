@@ -44,8 +44,7 @@ func listOptions() options {
 		}
 		for _, size := range []string{"0", "1", "2"} {
 			name := kind + "=" + size
-			why := strings.Replace(m.Means, "queue of Q", "queue of "+size, 1)
-			o.Models = append(o.Models, option{Value: name, Text: name, Why: why})
+			o.Models = append(o.Models, option{Value: name, Text: name, Why: meaningOf(name)})
 		}
 	}
 	for _, p := range closed.Presets() {
@@ -54,9 +53,20 @@ func listOptions() options {
 			end = p.End.Sender()
 		}
 		text := fmt.Sprintf("%s %s (%v)", p.SDK, p.Releases(), p.Model.Unnamed())
-		o.Models = append(o.Models, option{p.SDK + "@" + p.Through, text, end, p.Why, p.Source})
+		name := p.SDK + "@" + p.Through
+		o.Models = append(o.Models, option{name, text, end, p.Why, p.Source})
 	}
 	return o
+}
+
+// meaningOf says how a side of a model works; "" for no model.
+func meaningOf(name string) string {
+	for _, end := range []transport.Direction{transport.ClientToServer, transport.ServerToClient} {
+		if model, err := closed.ParseEnd(end, name); err == nil {
+			return model.Means()
+		}
+	}
+	return ""
 }
 
 // replays keeps the recording that was replayed last, for a minute after its last use.
@@ -135,7 +145,16 @@ func (x *replays) run(i *index, r *http.Request) (any, error) {
 	}
 	asOfNow := *recording // which other requests may play meanwhile
 	asOfNow.GoesOn(i.now())
-	return play(r.Context(), i, &asOfNow, setup)
+	run, err := play(r.Context(), i, &asOfNow, setup)
+	if err != nil {
+		return nil, err
+	}
+	told, err := i.why(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	told.judge(&run)
+	return run, nil
 }
 
 // play replays a recording of a session, and names its frames as the rows of the session do.
@@ -145,5 +164,7 @@ func play(ctx context.Context, i *index, recording *closed.Recording, setup clos
 		seqs = append(seqs, seq)
 		return picture.Frame{Seq: seq}
 	})
-	return run, i.name(ctx, seqs, run.Frames)
+	err := i.name(ctx, seqs, run.Frames)
+	run.Name(run.Frames)
+	return run, err
 }

@@ -46,6 +46,7 @@ export const overview = (s, n) => (carried ? local(carried.overview) : json("ove
 export const state = (s, at) => (carried ? local(carried.state(at)) : json("state", { ...named(s), at }));
 export const findings = (s) => (carried ? local(carried.findings) : json("findings", named(s)));
 export const why = (s) => (carried ? local(carried.why) : json("why", named(s)));
+export const fits = () => (carried ? local({ fits: carried.fits }) : json("fits", named(0)));
 export const options = () => (carried ? local(carried.options) : json("options", named(0)));
 export const compare = () => (carried ? local(carried.compare || undefined) : json("diff", {}));
 export const sessions = (filter) => json("sessions", filter ? { filter } : {});

@@ -32,12 +32,7 @@ export function Arrow({ from, to, y1, y2 = y1, tone, kind, text, headless, part 
   const share = slanted ? 0.3 : 0.5;
   const room = (Math.abs(to - from) * (slanted ? 0.55 : 1)) / LETTER;
   const label = (
-    <Plate
-      x={from + (to - from) * share}
-      y={y1 + (y2 - y1) * share}
-      text={short(text, room - 4)}
-      tone={tone}
-    />
+    <Plate x={from + (to - from) * share} y={y1 + (y2 - y1) * share} text={short(text, room - 4)} tone={tone} />
   );
   if (part === "label") return label;
   return (

@@ -6,20 +6,28 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 const PAUSE = 150;
 
 // read returns the focus {view, at, client, server, buffer, client2, server2, capacity2, step,
-// filter, theme}: all are texts, but for the numbers at and step.
+// row, filter, theme}: all are texts, but for the numbers at, step and row.
 function read() {
   const focus = Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
-  for (const name of ["at", "step"]) if (focus[name]) focus[name] = Math.max(0, Math.floor(focus[name]) || 0);
+  for (const name of ["at", "step", "row"]) if (focus[name]) focus[name] = Math.max(0, Math.floor(focus[name]) || 0);
   return focus;
 }
 
 const write = (focus) => "#" + new URLSearchParams(Object.entries(focus).filter(([, value]) => value || value === 0));
 
-// useFocus returns the focus, and a function that changes members of it.
+// useFocus returns the focus, and a function that changes members of it. A jump is a place of its
+// own in the history: back comes to the place before.
 export function useFocus() {
   const [focus, setFocus] = useState(read);
   const known = useRef(location.hash);
-  const change = useMemo(() => (members) => setFocus((before) => ({ ...before, ...members })), []);
+  const jumped = useRef(false);
+  const change = useMemo(
+    () => (members, jump) => {
+      jumped.current ||= Boolean(jump);
+      setFocus((before) => ({ ...before, ...members }));
+    },
+    [],
+  );
   useEffect(() => {
     const follow = () => {
       known.current = location.hash;
@@ -29,13 +37,17 @@ export function useFocus() {
     return () => removeEventListener("hashchange", follow);
   }, []);
   useEffect(() => {
-    const timer = setTimeout(() => {
+    const save = () => {
       // An address that has changed by itself wins: its event is on the way.
       const text = write(focus);
-      if (location.hash !== known.current || text === known.current) return;
-      known.current = text;
-      history.replaceState(null, "", text);
-    }, PAUSE);
+      if (location.hash !== known.current || text === (known.current || "#")) return;
+      if (jumped.current) history.pushState(null, "", text);
+      else history.replaceState(null, "", text);
+      known.current = location.hash; // not the text: of "#" alone it is empty
+      jumped.current = false;
+    };
+    if (jumped.current) return save();
+    const timer = setTimeout(save, PAUSE);
     return () => clearTimeout(timer);
   }, [focus]);
   return [focus, change];

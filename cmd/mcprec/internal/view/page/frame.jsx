@@ -31,7 +31,7 @@ export function Header({
               key={name}
               aria-current={view === name ? "page" : undefined}
               title={`key ${n + 1}`}
-              onClick={() => change({ view: name, step: undefined })}
+              onClick={() => change({ view: name }, true)}
             >
               {TITLES[name]}
             </button>
@@ -123,7 +123,7 @@ function Filter({ focus, change, filter, session, search, tally }) {
 }
 
 // Footer steps through the view.
-export function Footer({ cursor, move, set, play }) {
+export function Footer({ cursor, move, set, play, place, pick }) {
   const { first, most, value, text } = cursor;
   const buttons = [
     ["«", "First (g)", () => move(-Infinity)],
@@ -148,8 +148,42 @@ export function Footer({ cursor, move, set, play }) {
         aria-valuetext={text}
         onInput={(event) => set(Number(event.target.value))}
       />
-      <span class="at">{text}</span>
+      {cursor.noun === "event" ? (
+        <Place value={value} most={most} pick={pick} place={place} />
+      ) : (
+        <span class="at">{text}</span>
+      )}
     </footer>
+  );
+}
+
+// Place is the number of the event, which the reader may change.
+function Place({ value, most, pick, place }) {
+  const [typed, setTyped] = useState(null);
+  const press = (event) => {
+    if (event.key !== "Enter") return;
+    const seq = Math.floor(event.target.value);
+    if (seq >= 1) pick(Math.min(seq, most));
+    event.target.blur();
+  };
+  return (
+    <label class="at">
+      event{" "}
+      <input
+        id="place"
+        ref={place}
+        type="text"
+        inputMode="numeric"
+        size={Math.max(3, String(most).length)}
+        value={typed ?? value}
+        title="Go to an event (e): its number, then Enter"
+        onInput={(event) => setTyped(event.target.value.replace(/\D/g, ""))}
+        onFocus={(event) => event.target.select()}
+        onBlur={() => setTyped(null)}
+        onKeyDown={press}
+      />{" "}
+      of {count(most)}
+    </label>
   );
 }
 

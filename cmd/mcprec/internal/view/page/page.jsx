@@ -16,6 +16,7 @@ import { Sessions } from "./sessions.jsx";
 import { Side } from "./side.jsx";
 import { lastStep } from "./story.js";
 import { count, plural } from "./text.js";
+import { focusOf, ringOf, useFits, useOpening, useTitle, VerdictBar } from "./verdict.jsx";
 import { useFilter, useFindings, useOther, usePlay, useSession, useTheme } from "./data.js";
 
 const VIEWS = ["sequence", "replay", "beside", "compare"];
@@ -90,7 +91,7 @@ function List({ session, focus, change, themed, help }) {
 // step. After the steps of a hang comes the hang.
 function cursorOf(view, at, step, events, { last, lines }) {
   const said = (noun, value, most) => `${noun} ${count(value)} of ${count(most)}`;
-  if (view === "sequence") return { first: 1, most: events, value: at, text: said("event", at, events) };
+  if (view === "sequence") return { first: 1, most: events, value: at, text: said("event", at, events), noun: "event" };
   const first = view === "compare" ? 1 : 0;
   const value = Math.max(first, Math.min(step ?? last, last));
   const noun = view === "compare" ? "row" : "step";
@@ -105,11 +106,19 @@ function Session({ session, blocks, focus, change, themed, options, help }) {
   const [length, setLength] = useState({ last: 0, lines: 0 }); // of the runs in Beside
   const search = useRef();
   const page = useRef(10);
+  const place = useRef();
+  const [searching, setSearching] = useState(0); // how often the reader asked for the filter
+  useEffect(() => void (searching && search.current?.focus()), [searching, focus.view]);
 
   const events = session.events;
-  const at = Math.max(1, Math.min(events || 1, focus.at || 1));
   const filter = useFilter(0, focus.filter, session);
   const { findings, why, marks } = useFindings(0, session);
+  const verdict = why?.verdict;
+  const live = session.state === "live" && !session.done;
+  const at = Math.max(1, Math.min(events || 1, focus.at || 1));
+  const fits = useFits(session, why?.stuck);
+  useOpening(verdict, focus, live, change);
+  useTitle(verdict, session);
   const setups = [setupOf(focus, ""), setupOf(focus, "2")];
   const replaying = view === "replay" || view === "beside";
   const runs = [useRun(setups[0], replaying), useRun(setups[1], view === "beside")];
@@ -123,13 +132,16 @@ function Session({ session, blocks, focus, change, themed, options, help }) {
     beside: length,
     compare: { last: rows, lines: rows },
   }[view];
-  const cursor = cursorOf(view, at, view === "compare" ? focus.step || 1 : focus.step, events, most || {});
-  const setStep = (step) => change({ step: step >= cursor.most && view !== "compare" ? undefined : step });
+  const cursor = cursorOf(view, at, view === "compare" ? focus.row || 1 : focus.step, events, most || {});
+  const setStep = (step) =>
+    change(view === "compare" ? { row: step } : { step: step >= cursor.most ? undefined : step });
   const [range, setRange] = useState(null); // of events to copy, that the reader chose
-  const pick = (seq) => {
+  const go = (seq, jump) => {
     setRange(null);
-    change({ at: seq, ...(view !== "sequence" && { view: "sequence" }) });
+    change({ at: seq, ...(view !== "sequence" && { view: "sequence" }) }, jump || view !== "sequence");
   };
+  const pick = (seq) => go(seq, true);
+  const show = (name) => change({ view: name }, true);
 
   useFirstFound(filter.only, focus.filter, at, change);
   const row = events ? blocks.row(at) : undefined;
@@ -147,7 +159,7 @@ function Session({ session, blocks, focus, change, themed, options, help }) {
 
   const move = (by) => {
     if (view !== "sequence") return setStep(Math.max(cursor.first, Math.min(cursor.most, cursor.value + by)));
-    pick(nextEvent(at, by, events, filter.only, blocks, deliveries));
+    go(nextEvent(at, by, events, filter.only, blocks, deliveries));
   };
   const actions = {
     move,
@@ -160,13 +172,18 @@ function Session({ session, blocks, focus, change, themed, options, help }) {
       if (found) pick(found);
     },
     hang: () => {
-      const evidence = why?.findings[0]?.evidence.at(-1)?.seq;
+      const ring = ringOf(fits);
       if (replaying) change({ step: undefined });
-      else if (evidence) pick(evidence);
-      else change({ view: "replay", step: undefined });
+      else if (verdict?.shows && verdict.at) pick(verdict.at);
+      else if (ring) change(focusOf(ring), true);
+      else show("replay");
     },
-    filter: () => search.current.focus(),
-    view: (n) => views[n] && change({ view: views[n], step: undefined }),
+    filter: () => {
+      if (view !== "sequence") show("sequence");
+      setSearching((n) => n + 1);
+    },
+    event: () => place.current?.focus(),
+    view: (n) => views[n] && show(views[n]),
     theme: themed.toggle,
     help,
     escape: () => {
@@ -195,6 +212,7 @@ function Session({ session, blocks, focus, change, themed, options, help }) {
         deliveries={deliveries}
         setDeliveries={setDeliveries}
       />
+      <VerdictBar why={why} fits={fits} pick={pick} change={change} />
       <main>
         {view === "sequence" && (
           <Sequence
@@ -215,7 +233,15 @@ function Session({ session, blocks, focus, change, themed, options, help }) {
           />
         )}
         {view === "replay" && (
-          <Replay run={runs[0]} setup={setups[0]} options={options} change={change} pick={pick} {...stepping} />
+          <Replay
+            run={runs[0]}
+            setup={setups[0]}
+            options={options}
+            fits={fits}
+            change={change}
+            pick={pick}
+            {...stepping}
+          />
         )}
         {view === "beside" && (
           <Beside
@@ -230,7 +256,18 @@ function Session({ session, blocks, focus, change, themed, options, help }) {
         )}
         {view === "compare" && <Compare answer={compared} session={session} other={other} {...stepping} />}
         {view === "sequence" && (
-          <Side s={0} session={session} at={at} row={row} call={call} pick={pick} findings={findings} why={why}>
+          <Side
+            s={0}
+            session={session}
+            at={at}
+            row={row}
+            call={call}
+            pick={pick}
+            findings={findings}
+            why={why}
+            ring={ringOf(fits)}
+            change={change}
+          >
             {!api.carried && (
               <Range
                 s={0}
@@ -242,7 +279,14 @@ function Session({ session, blocks, focus, change, themed, options, help }) {
           </Side>
         )}
       </main>
-      <Footer cursor={cursor} move={move} set={view === "sequence" ? pick : setStep} play={play} />
+      <Footer
+        cursor={cursor}
+        move={move}
+        set={view === "sequence" ? go : setStep}
+        play={play}
+        place={place}
+        pick={pick}
+      />
       <div class="heard" role="status">
         {cursor.text}
       </div>

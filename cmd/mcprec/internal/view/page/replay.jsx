@@ -10,6 +10,7 @@ import { hangs, hangsOf, lastStep, LINE, storyOf, yOf } from "./story.js";
 import { useSize } from "./sequence.jsx";
 import { Jump, Linked } from "./side.jsx";
 import { plain } from "./text.js";
+import { focusOf } from "./verdict.jsx";
 
 // useRun returns {story, fault} of a setup, once it is needed; the story before stays until the next one is here.
 export function useRun(setup, needed) {
@@ -27,7 +28,7 @@ export function useOptions() {
 export function Verdict({ run, words }) {
   return (
     <strong
-      class={"verdict " + (hangsOf(run) ? "hang" : "pass")}
+      class={"verdict " + ((run.tone || (hangsOf(run) ? "fail" : "pass")) === "pass" ? "pass" : "hang")}
       role="status"
       title={said(words, run.words)
         .map(({ word, means }) => `${word}: ${means}`)
@@ -78,8 +79,7 @@ export function Setup({ setup, second = "", options, change }) {
       ["SDKs", fits.filter(isSDK)],
     ];
   };
-  const roomsWith = (chosen) =>
-    [...new Set([...options.buffers, chosen])].map((room) => ({ value: room, text: room }));
+  const roomsWith = (chosen) => [...new Set([...options.buffers, chosen])].map((room) => ({ value: room, text: room }));
   return (
     <>
       {["client", "server"].map((end) => (
@@ -110,7 +110,8 @@ export function Setup({ setup, second = "", options, change }) {
 
 const isSDK = (model) => model.value.includes("@");
 
-const meaningOf = (options, model) => options?.models.find((one) => one.value === model)?.why;
+// meaningOf says how a side of a model works; a run knows it of its own models, also of those that are not listed.
+const meaningOf = (options, model, known) => known || options?.models.find((one) => one.value === model)?.why;
 
 // usePrinted says whether the page is being printed, when nothing scrolls.
 function usePrinted() {
@@ -130,7 +131,7 @@ function usePrinted() {
 
 // Stage scrolls drawings of runs together. Only what is in sight is drawn. It keeps the step in
 // sight; at the end of a hang, the ring.
-export function Stage({ stories, setups, step, setStep, apart = 0, captions }) {
+export function Stage({ stories, setups, step, setStep, apart = 0, captions, pick }) {
   const box = useRef();
   const { width, height } = useSize(box);
   const [at, setAt] = useState(0);
@@ -146,10 +147,13 @@ export function Stage({ stories, setups, step, setStep, apart = 0, captions }) {
     if (step >= most && stories.some(hangs)) box.current.scrollTop = Math.min(whole - room, y - 4 * LINE);
     else if (y < scrollTop + LINE || y > scrollTop + room - 2 * LINE) box.current.scrollTop = y - room / 2;
   }, [step, stories[0], stories[1], apart, height > 0, each]);
+  const jump = (event) => Number(event.target.closest("[data-jump]")?.dataset.jump);
   const click = (event) => {
     const line = event.target.closest("[data-step]")?.dataset.step;
-    if (line) setStep(Number(line));
+    if (jump(event)) pick?.(jump(event));
+    else if (line) setStep(Number(line));
   };
+  const press = (event) => event.key === "Enter" && jump(event) && pick?.(jump(event));
   return (
     <div
       class="stage"
@@ -159,6 +163,7 @@ export function Stage({ stories, setups, step, setStep, apart = 0, captions }) {
       aria-label="Steps"
       onScroll={() => setAt(box.current.scrollTop)}
       onClick={click}
+      onKeyDown={press}
     >
       {width > 0 && (
         <>
@@ -192,7 +197,7 @@ export function Stage({ stories, setups, step, setStep, apart = 0, captions }) {
 }
 
 // Replay is the view of one run.
-export function Replay({ run, setup, options, change, step, setStep, pick }) {
+export function Replay({ run, setup, options, fits, change, step, setStep, pick }) {
   const { story, fault } = run;
   return (
     <>
@@ -207,13 +212,44 @@ export function Replay({ run, setup, options, change, step, setStep, pick }) {
             Put another beside it
           </button>
         </div>
+        {!hangs({ run: story?.run || {} }) && <Fits fits={fits} change={change} />}
         {fault && <Fault text={fault} />}
-        {story && !fault && <Stage stories={[story]} setups={[setup]} step={step} setStep={setStep} />}
+        {story && !fault && (
+          <p id="told" class={step > story.lines ? "hang" : ""}>
+            <Linked text={toldOf(story, step)} pick={pick} />
+          </p>
+        )}
+        {story && !fault && <Stage stories={[story]} setups={[setup]} step={step} setStep={setStep} pick={pick} />}
       </div>
       <aside id="side" aria-label="The verdict" tabIndex={0}>
         {story && !fault && <Words run={story.run} setup={setup} options={options} pick={pick} />}
       </aside>
     </>
+  );
+}
+
+// toldOf says what happens at a step, in the words of Go; at the end, the verdict.
+function toldOf({ run, lines }, step) {
+  if (step > lines || (step === lines && !hangsOf(run))) return run.says;
+  return step === 0 ? "Nothing has been sent yet." : run.told[step - 1] || "";
+}
+
+const FEW = 4; // setups that are offered at once
+
+// Fits offers the setups under which the session hangs.
+function Fits({ fits, change }) {
+  const [most, setMost] = useState(FEW);
+  if (fits.length === 0) return null;
+  return (
+    <p class="tools fits">
+      It hangs with:
+      {fits.slice(0, most).map((one) => (
+        <button key={one.client + one.server} title={one.why} onClick={() => change(focusOf(one), true)}>
+          {one.text}
+        </button>
+      ))}
+      {fits.length > most && <button onClick={() => setMost(fits.length)}>{fits.length - most} more</button>}
+    </p>
   );
 }
 
@@ -237,17 +273,8 @@ function Words({ run, setup, options, pick }) {
   return (
     <>
       <h1>{run.words}</h1>
-      <p>
-        <Linked
-          text={verdict.summary || verdict.explanation || "Both sides come to the end of the session."}
-          pick={pick}
-        />
-      </p>
-      <dl class="said">
-        {["client", "server"].map((end) => (
-          <Term key={end} word={`${end} ${setup[end]}`} means={meaningOf(options, setup[end])} />
-        ))}
-      </dl>
+      <List title="What changes it" lines={verdict.changes} />
+      <Unanswered list={verdict.unanswered} pick={pick} />
       {verdict.waits.length > 0 && (
         <section>
           <h2>Who waits for whom</h2>
@@ -256,14 +283,20 @@ function Words({ run, setup, options, pick }) {
           ))}
         </section>
       )}
-      <List title="What changes it" lines={verdict.changes} />
       {words.length > 0 && (
         <section>
           <h2>What the words mean</h2>
           <Terms words={words} />
         </section>
       )}
-      <Unanswered list={verdict.unanswered} pick={pick} />
+      <section>
+        <h2>The models</h2>
+        <dl class="said">
+          {["client", "server"].map((end) => (
+            <Term key={end} word={`${end} ${setup[end]}`} means={meaningOf(options, setup[end], run.means?.[end])} />
+          ))}
+        </dl>
+      </section>
       <List title="Assumptions" lines={verdict.assumptions} />
       <List title="Warnings" lines={verdict.warnings} />
     </>

@@ -35,6 +35,7 @@ function boxesOf({ verdict, parts }, width, upright) {
       name,
       heads,
       notes,
+      seq: parts[place]?.seq || 0,
       title: [name, holds && "holds " + holds, why].filter(Boolean).join("; "),
       side: { client: -1, server: 1 }[parts[place]?.end] || 0,
       width: room,
@@ -129,7 +130,7 @@ export function Ring({ run, width, top, dim }) {
     ? verdict.cycle.join(" waits for ") + " waits for " + verdict.cycle[0]
     : verdict.explanation;
   return (
-    <g id="ring" class={dim ? "later" : "now"} role="img" aria-label={"Who waits for whom: " + told}>
+    <g id="ring" class={dim ? "later" : "now"} role="group" aria-label={"Who waits for whom: " + told}>
       <defs>
         {["tip", "tip-aside"].map((name) => (
           <marker
@@ -160,6 +161,7 @@ export function Ring({ run, width, top, dim }) {
             <path
               key={n}
               class={"wait" + (from.aside ? " aside" : "")}
+              data-jump={run.parts[n]?.seq || undefined}
               marker-end={from.aside ? "url(#tip-aside)" : "url(#tip)"}
               d={path(from, to, placed, verdict.cycle.length === 2)}
             >
@@ -178,7 +180,16 @@ export function Ring({ run, width, top, dim }) {
 function Box({ box }) {
   const first = box.y - ((box.heads.length + box.notes.length) * LINE) / 2 + 11;
   return (
-    <g class={"node" + (box.aside ? " aside" : "")} data-name={box.name}>
+    <g
+      class={"node" + (box.aside ? " aside" : "")}
+      data-name={box.name}
+      {...(box.seq && {
+        "data-jump": box.seq,
+        role: "link",
+        tabIndex: 0,
+        "aria-label": `${box.title}: event #${box.seq}`,
+      })}
+    >
       <rect x={box.x - box.width / 2} y={box.y - box.height / 2} width={box.width} height={box.height} rx="7" />
       {[...box.heads, ...box.notes].map((line, n) => (
         <text

@@ -45,7 +45,7 @@ export function Run({ story, width, height, from, to, step, apart }) {
       width={width}
       height={Math.max(height, size.height)}
       viewBox={`0 0 ${width} ${Math.max(height, size.height)}`}
-      role="img"
+      role="group"
       aria-label={told(story)}
     >
       <rect
@@ -91,9 +91,7 @@ export function Run({ story, width, height, from, to, step, apart }) {
         <Inner key={end} end={end} story={story} size={size} apart={apart} lines={lines} seen={seen} />
       ))}
       {apart > 0 && <Parting size={size} apart={apart} />}
-      {size.ring && size.end < to + 60 && (
-        <Ring run={story.run} width={width} top={size.end + 14} dim={!ended} />
-      )}
+      {size.ring && size.end < to + 60 && <Ring run={story.run} width={width} top={size.end + 14} dim={!ended} />}
     </svg>
   );
 }
@@ -104,9 +102,7 @@ function told(story) {
 }
 
 const Lifelines = ({ size }) =>
-  ["client", "server"].map((end) => (
-    <line key={end} class="life" x1={size[end]} x2={size[end]} y1="0" y2={size.end} />
-  ));
+  ["client", "server"].map((end) => <line key={end} class="life" x1={size[end]} x2={size[end]} y1="0" y2={size.end} />);
 
 // Heads stand above the lifelines.
 export function Heads({ story, width, setup, apart }) {
@@ -181,7 +177,8 @@ function Blocked({ frame, size, y1, y2, seen }) {
   );
 }
 
-const named = (frame) => (frame.row.seq ? `#${frame.row.seq} ` : "") + frame.row.label;
+const named = (frame) =>
+  (frame.row.seq ? `#${frame.row.seq} ` : "") + frame.row.label + (frame.open ? ": no answer" : "");
 
 // wayOf returns the arrow of a frame that left its writer's hand: as far as it came.
 function wayOf(frame, size, apart) {
@@ -194,7 +191,7 @@ function wayOf(frame, size, apart) {
     to: queued ? from + (to - from) * 0.66 : to,
     y1,
     y2: queued ? y1 : yOf(frame.give, apart),
-    tone: toneOf(frame.row),
+    tone: frame.open ? "fault" : toneOf(frame.row),
     kind: frame.row.kind,
     text: named(frame),
     headless: queued,
@@ -233,12 +230,7 @@ function Label({ frame, story, size, apart, seen }) {
         <Plate x={way.to + (right ? 8 : -8)} y={way.y1} text="queued" tone="fault" anchor={right ? "start" : "end"} />
       )}
       {held && (
-        <text
-          class="small fault"
-          text-anchor={right ? "end" : "start"}
-          x={way.to + (right ? -12 : 12)}
-          y={way.y2 - 6}
-        >
+        <text class="small fault" text-anchor={right ? "end" : "start"} x={way.to + (right ? -12 : 12)} y={way.y2 - 6}>
           held
         </text>
       )}

@@ -5,6 +5,7 @@ import { useState } from "preact/hooks";
 import * as api from "./api.js";
 import { useAnswer } from "./data.js";
 import { PAUSE, Payload } from "./payload.jsx";
+import { focusOf } from "./verdict.jsx";
 import { classes, count, duration, plain, seconds } from "./text.js";
 
 const FEW = 100; // findings in the list at first
@@ -16,10 +17,12 @@ export const Jump = ({ seq, pick }) => (
   </button>
 );
 
-export function Side({ s, session, at, row, call, pick, findings, why, children }) {
+export function Side({ s, session, at, row, call, pick, findings, why, ring, change, children }) {
   return (
     <aside id="side" aria-label="The event and the session" tabIndex={0}>
-      {why && why.findings.length > 0 && <Why why={why} live={session.state === "live"} pick={pick} />}
+      {why && why.findings.length > 0 && (
+        <Why why={why} live={session.state === "live"} pick={pick} ring={ring} change={change} />
+      )}
       {row && <About row={row} call={call} pick={pick} />}
       <Findings findings={findings} at={at} pick={pick} />
       <Payload s={s} seq={at} size={row ? row.size : 0} />
@@ -40,7 +43,7 @@ export function Side({ s, session, at, row, call, pick, findings, why, children 
 }
 
 // Why is what Go says about a session that hangs, or did.
-function Why({ why, live, pick }) {
+function Why({ why, live, pick, ring, change }) {
   const [most, setMost] = useState(3);
   return (
     <section id="why" aria-label="Why it hangs">
@@ -75,6 +78,11 @@ function Why({ why, live, pick }) {
                 ),
             )}
           </dl>
+          {n === 0 && ring && (
+            <p>
+              <button onClick={() => change(focusOf(ring), true)}>Show the ring: {ring.text}</button>
+            </p>
+          )}
         </div>
       ))}
       {why.findings.length > most && (

@@ -6,6 +6,7 @@ function wrap(data) {
     overview: data.overview,
     findings: data.findings,
     why: data.why,
+    fits: data.fits,
     options: data.options,
     compare: data.compare,
     session: (number) => (number ? data.other : data.session),
@@ -48,7 +49,7 @@ function runOf(runs, setup) {
     const [name, member] = runs.names[n].split(".");
     (member ? run[name] : run)[member || name] = runs.values[place];
   });
-  return { ...run, steps: stepsOf(run.steps, client, server) };
+  return { ...run, steps: stepsOf(run.steps, client, server), told: run.told.map((place) => runs.texts[place]) };
 }
 
 const operations = ["offer", "take", "ack", "give"];

@@ -30,6 +30,8 @@ export function storyOf(run) {
     frameOf(frames, run, step.dir, step.n)[step.op] ??= line;
   }
   const held = heldOf(run, frames);
+  const open = new Set((run.verdict?.unanswered || []).filter((one) => !one.cancelled).map((one) => one.seq));
+  for (const frame of frames.values()) frame.open = open.has(frame.row.seq);
   return {
     run,
     messages: [...frames.values()],

@@ -1,0 +1,71 @@
+// The verdict: one line under the header that says how the session stands, in the words of Go, and
+// leads to the event that answers, to the ring, and to a text for an issue.
+import { h } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+import * as api from "./api.js";
+import { Copy } from "./copy.jsx";
+import { useAnswer } from "./data.js";
+import { plain } from "./text.js";
+
+// useFits returns the setups under which a replay of the session hangs, once it is read. Those that
+// explain what hung in it stand first.
+export function useFits(session, stuck) {
+  const ready = session.done || stuck;
+  const answer = useAnswer(() => (ready ? api.fits() : undefined), [ready]);
+  return answer?.fits || [];
+}
+
+// focusOf is the focus of a setup: at the end of its replay.
+export const focusOf = ({ client, server, buffer }) => ({ client, server, buffer, view: "replay", step: undefined });
+
+// ringOf is the setup whose ring explains what hung in the session.
+export const ringOf = (fits) => fits.find((one) => one.fits);
+
+// useOpening moves the focus to the event that answers, when the verdict comes and the reader has
+// chosen no event. A session that goes on is shown at its end, unless it is stuck.
+export function useOpening(verdict, focus, live, change) {
+  const decided = useRef(focus.at !== undefined && !live);
+  const named = useRef(new URLSearchParams(location.hash.slice(1)).has("at"));
+  useEffect(() => {
+    if (!verdict || verdict.tone === "reading" || decided.current) return;
+    decided.current = true;
+    if (named.current || !verdict.at) return;
+    if (live ? verdict.tone === "fail" : focus.at === undefined) change({ at: verdict.at });
+  }, [verdict]);
+}
+
+// useTitle names the tab: how the session stands, what that is about, mcprec.
+export function useTitle(verdict, session) {
+  useEffect(() => {
+    const about = plain(verdict?.about || session.title);
+    document.title = [verdict?.word.toLowerCase(), about, "mcprec"].filter(Boolean).join(" · ");
+  }, [verdict, session.title]);
+}
+
+export function VerdictBar({ why, fits, pick, change }) {
+  const verdict = why?.verdict;
+  if (!verdict) return null;
+  const ring = ringOf(fits);
+  return (
+    <section id="verdict" class={"bar " + verdict.tone} aria-label="How the session stands">
+      <strong role="status">{verdict.word}</strong>
+      <span class="told" title={plain(verdict.text)}>
+        {plain(verdict.text)}
+      </span>
+      {verdict.shows && verdict.at > 0 && (
+        <button onClick={() => pick(verdict.at)} title={`Event #${verdict.at} (h)`}>
+          Show {verdict.shows}
+        </button>
+      )}
+      {ring && (
+        <button
+          onClick={() => change(focusOf(ring), true)}
+          title={`Who waits for whom, under a model that explains it: ${ring.text}`}
+        >
+          Show the ring
+        </button>
+      )}
+      {why.stuck && <Copy label="Copy for an issue" text={() => why.text.join("\n")} />}
+    </section>
+  );
+}
