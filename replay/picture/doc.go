@@ -16,7 +16,7 @@
 // An Index keeps no payload, only:
 //
 //	of an event   1 byte: direction, frame, fault, finding, and how its message belongs to a call
-//	              2 bytes: the pause before the event, to 0.4 %
+//	              2 bytes: the pause before the event, to 0.4 %, and of each 32 events the time, 8 bytes
 //	              4 bytes: the number of its call
 //	of a call     12 bytes: request, end, column, outcome; and in a tree about 0.3 bytes, the
 //	              greatest end of each 16 calls, of each 256, …, to find the calls over a range

@@ -18,9 +18,10 @@ import (
 type Index struct {
 	endings *timeline.Endings
 	at      time.Duration
-	flags   []uint8  // of each event
-	pauses  []uint16 // before each event: see packPause
-	callOf  []uint32 // of each event: 1 + the number of the call of its only message, or of the first call that its status answers
+	flags   []uint8         // of each event
+	pauses  []uint16        // before each event: see packPause
+	times   []time.Duration // of each markEvery events, the first
+	callOf  []uint32        // of each event: 1 + the number of the call of its only message, or of the first call that its status answers
 	batches map[uint64][]partLink
 	calls   []call
 	ends    ends                // of the calls
@@ -97,6 +98,9 @@ func (x *Index) Take(step timeline.Step) error {
 	}
 	x.pauses = append(x.pauses, packPause(event.At-x.at))
 	x.at = event.At
+	if len(x.flags)%markEvery == 0 {
+		x.times = append(x.times, event.At)
+	}
 	x.callOf = append(x.callOf, 0)
 	flags := uint8(0)
 	if event.Dir == transport.ClientToServer || event.Dir == transport.ServerToClient {

@@ -30,6 +30,7 @@ type sessionAnswer struct {
 	State        store.State          `json:"state"`
 	Events       uint64               `json:"events"`
 	At           time.Duration        `json:"at"`
+	Now          time.Duration        `json:"now"` // of a session that goes on; 0 of any other
 	Indexed      uint64               `json:"indexed"`
 	Done         bool                 `json:"done"`
 	HTTP         bool                 `json:"http"`
@@ -69,13 +70,13 @@ func (x shown) describe(ctx context.Context, i *index) (answer sessionAnswer, er
 	if err != nil {
 		return answer, err
 	}
-	h := i.source.header
+	h, now := i.source.header, i.now()
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	answer = sessionAnswer{
 		ID: h.ID, Label: h.Label, Title: i.source.title(), Command: append([]string{}, h.Command...), URL: h.URL,
 		Transport: h.Transport, Start: h.Start, State: word,
-		Events: max(head.Seq, i.drawn.Len()), At: head.At, Indexed: i.drawn.Len(), Done: i.done, HTTP: i.isHTTP,
+		Events: max(head.Seq, i.drawn.Len()), At: head.At, Now: now, Indexed: i.drawn.Len(), Done: i.done, HTTP: i.isHTTP,
 		Rails: i.drawn.Rails(), Findings: i.found, Delivered: i.delivered,
 		Introduction: i.source.introduction, Expect: h.Expect,
 		Sessions: x.sessions, Mode: x.mode, Token: x.token,
@@ -122,6 +123,43 @@ func (x *index) overview(r *http.Request) (any, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.drawn.Overview(int(min(max(n, 1), maxBuckets))), nil
+}
+
+// The bars of the waterfall, and the parts of its time.
+const (
+	waterfallBars  = 300
+	waterfallParts = 600
+)
+
+// waterfall answers with the session to the scale of time.
+func (x *index) waterfall(r *http.Request) (any, error) {
+	parts, err := number(r, "n", waterfallParts)
+	if err != nil {
+		return nil, err
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.drawn.Waterfall(waterfallBars, int(min(parts, waterfallParts))), nil
+}
+
+// between answers with the first and the last event of a range of time: from and to, in nanoseconds.
+func (x *index) between(r *http.Request) (any, error) {
+	from, err := number(r, "from", 0)
+	if err != nil {
+		return nil, err
+	}
+	to, err := number(r, "to", 0)
+	if err != nil {
+		return nil, err
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	first := x.drawn.SeqAt(time.Duration(from))
+	last := x.drawn.SeqAt(time.Duration(to) + 1)
+	if x.drawn.Time(last) > time.Duration(to) && last > first {
+		last--
+	}
+	return map[string]uint64{"first": first, "last": last}, nil
 }
 
 // fact is a line about the state of the session.

@@ -49,6 +49,7 @@ type data struct {
 	Other    any            `json:"other,omitempty"`
 	Rows     any            `json:"rows"`
 	Overview any            `json:"overview"`
+	Falls    any            `json:"waterfall"`
 	Findings any            `json:"findings"`
 	Why      any            `json:"why"`
 	Options  options        `json:"options"`
@@ -166,6 +167,7 @@ func (x shown) data(ctx context.Context, i *index) (d data, rows []picture.Row, 
 	}
 	d.Rows = drawn
 	d.Overview = i.drawn.Overview(800)
+	d.Falls = i.drawn.Waterfall(waterfallBars, waterfallParts)
 	d.Findings, err = i.findingsSoFar(nil)
 	if err != nil {
 		return d, nil, err

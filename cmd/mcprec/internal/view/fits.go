@@ -99,8 +99,11 @@ func fitsOf(recording *closed.Recording, hung []why.Finding) []fit {
 		}
 	}
 	for _, m := range sdksIn(offered, false) { // for a pair of sides that wait for each other
-		m.Text = "both sides " + m.Text
-		try(m.Value, m.Value, m)
+		alone := slices.ContainsFunc(list, func(f fit) bool { return f.Client == m.Value || f.Server == m.Value })
+		if !alone {
+			m.Text = "both sides " + m.Text
+			try(m.Value, m.Value, m)
+		}
 	}
 	slices.SortStableFunc(list, func(a, b fit) int { return cmp.Compare(rankOf(a), rankOf(b)) })
 	return list

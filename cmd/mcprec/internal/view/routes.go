@@ -72,6 +72,8 @@ func (x *Server) routes() http.Handler {
 	})
 	mux.HandleFunc("GET /api/rows", answer((*index).answerRows))
 	mux.HandleFunc("GET /api/overview", answer((*index).overview))
+	mux.HandleFunc("GET /api/waterfall", answer((*index).waterfall))
+	mux.HandleFunc("GET /api/between", answer((*index).between))
 	mux.HandleFunc("GET /api/state", answer((*index).answerState))
 	mux.HandleFunc("GET /api/frame", answer((*index).frame))
 	mux.HandleFunc("GET /api/findings", answer((*index).findingsSoFar))

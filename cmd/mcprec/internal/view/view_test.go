@@ -83,7 +83,7 @@ func TestAnswers(t *testing.T) {
 	<-x.sessions.named[0].ended
 	var text strings.Builder
 	for _, path := range []string{
-		"session", "session?s=1", "session?id=01a1fee3", "rows", "rows?from=5&n=2", "rows?from=13", "rows?n=many", "overview?n=4",
+		"session", "session?s=1", "session?id=01a1fee3", "rows", "rows?from=5&n=2", "rows?from=13", "rows?n=many", "overview?n=4", "waterfall?n=4", "between?from=8000000&to=9500000", "fits",
 		"state?at=6", "state?at=99", "frame?seq=5", "frame?seq=5&from=140", "frame?seq=99", "findings", "why",
 		"find?filter=tool:count", "find?filter=no:such",
 		"diagram?from=5&to=8&format=text", "diagram?from=5&to=8&format=mermaid&filter=kind:request|response", "diagram?format=no-such", "run?client=notification-queue=0", "run?client=no-such", "diff", "sessions", "no-such",

@@ -43,6 +43,7 @@ const local = (value) =>
 export const session = (s) => (carried ? local(carried.session(s)) : json("session", named(s)));
 export const rows = (s, from, n) => (carried ? local(carried.rows(from, n)) : json("rows", { ...named(s), from, n }));
 export const overview = (s, n) => (carried ? local(carried.overview) : json("overview", { ...named(s), n }));
+export const waterfall = (s) => (carried ? local(carried.waterfall) : json("waterfall", named(s)));
 export const state = (s, at) => (carried ? local(carried.state(at)) : json("state", { ...named(s), at }));
 export const findings = (s) => (carried ? local(carried.findings) : json("findings", named(s)));
 export const why = (s) => (carried ? local(carried.why) : json("why", named(s)));
@@ -50,6 +51,10 @@ export const fits = () => (carried ? local({ fits: carried.fits }) : json("fits"
 export const options = () => (carried ? local(carried.options) : json("options", named(0)));
 export const compare = () => (carried ? local(carried.compare || undefined) : json("diff", {}));
 export const sessions = (filter) => json("sessions", filter ? { filter } : {});
+
+// between returns the first and the last event of a range of time, in nanoseconds.
+export const between = (s, from, to) =>
+  carried ? local(carried.between(from, to)) : json("between", { ...named(s), from, to });
 
 // frame returns a page of an event's payload, from a byte on.
 export const frame = (s, seq, from) =>

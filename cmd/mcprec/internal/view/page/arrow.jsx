@@ -1,6 +1,6 @@
 // What the drawings share: arrows of frames, texts on a ground of their own, marks.
 import { h, Fragment } from "preact";
-import { clip } from "./text.js";
+import { clip, columnsIn, isolate } from "./text.js";
 
 // LETTER is the width of a letter of the 12 px monospaced font.
 export const LETTER = 7.23;
@@ -9,13 +9,13 @@ export const LETTER = 7.23;
 // end that anchor names.
 export function Plate({ x, y, text, tone = "", anchor = "middle" }) {
   if (!text) return null;
-  const width = text.length * LETTER + 8;
+  const width = columnsIn(text) * LETTER + 8;
   const left = anchor === "start" ? x - 4 : anchor === "end" ? x - width + 4 : x - width / 2;
   return (
     <>
       <rect class="plate" x={left} y={y - 8} width={width} height="16" />
       <text class={tone} text-anchor={anchor} x={x} y={y + 4}>
-        {text}
+        {isolate(text)}
       </text>
     </>
   );
@@ -51,7 +51,7 @@ export function Arrow({ from, to, y1, y2 = y1, tone, kind, text, headless, part 
 }
 
 // short shortens a label, first by the word that its dashed line says too.
-export const short = (text, most) => clip(text.length > most ? text.replace("notifications/", "") : text, most);
+export const short = (text, most) => clip(columnsIn(text) > most ? text.replace("notifications/", "") : text, most);
 
 // Cross marks the end of a frame that goes no further.
 export const Cross = ({ x, y }) => <path class="cross" d={`M${x - 5} ${y - 5}l10 10m0 -10l-10 10`} />;

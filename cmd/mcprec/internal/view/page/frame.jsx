@@ -15,6 +15,7 @@ export function Header({
   themed,
   filter,
   findings,
+  now,
   help,
   search,
   deliveries,
@@ -38,7 +39,7 @@ export function Header({
           ))}
         </nav>
       )}
-      {tally ? <span class="what">{tally}</span> : <Line session={session} findings={findings} />}
+      {tally ? <span class="what">{tally}</span> : <Line session={session} findings={findings} now={now} />}
       <span class="grow" />
       {view === "sequence" && session.delivered > 0 && (
         <button
@@ -64,10 +65,10 @@ export function Header({
 }
 
 // Line says which session this is, and how it stands.
-function Line({ session, findings }) {
+function Line({ session, findings, now }) {
   const command = (session.command || []).join(" ") || session.url;
   const state = session.state && session.state !== "closed" ? session.state : "";
-  const parts = [plain(session.title), plain(command), plural(session.events, "event"), duration(session.at)];
+  const parts = [plain(session.title), plain(command), plural(session.events, "event"), duration(now)];
   if (findings) parts.push(plural(findings, "finding"));
   if (!session.done && session.state !== "live")
     parts.push(`reading, ${Math.floor((100 * session.indexed) / Math.max(1, session.events))} %`);
@@ -123,7 +124,7 @@ function Filter({ focus, change, filter, session, search, tally }) {
 }
 
 // Footer steps through the view.
-export function Footer({ cursor, move, set, play, place, pick }) {
+export function Footer({ cursor, move, set, play, place, pick, live }) {
   const { first, most, value, text } = cursor;
   const buttons = [
     ["«", "First (g)", () => move(-Infinity)],
@@ -148,6 +149,7 @@ export function Footer({ cursor, move, set, play, place, pick }) {
         aria-valuetext={text}
         onInput={(event) => set(Number(event.target.value))}
       />
+      {live && cursor.noun === "event" && <Following follows={value === most} below={most - value} move={move} />}
       {cursor.noun === "event" ? (
         <Place value={value} most={most} pick={pick} place={place} />
       ) : (
@@ -156,6 +158,18 @@ export function Footer({ cursor, move, set, play, place, pick }) {
     </footer>
   );
 }
+
+// Following says whether the page goes along with a session that grows.
+const Following = ({ follows, below, move }) => (
+  <button
+    id="follows"
+    aria-pressed={follows}
+    onClick={() => move(follows ? -1 : Infinity)}
+    title={follows ? "The page goes along with new events: k stops it" : "G goes along with new events"}
+  >
+    {follows ? "● following" : `○ not following, ${plural(below, "event")} below`}
+  </button>
+);
 
 // Place is the number of the event, which the reader may change.
 function Place({ value, most, pick, place }) {

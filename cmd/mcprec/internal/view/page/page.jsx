@@ -11,11 +11,12 @@ import { useKeys } from "./keys.js";
 import { Replay, useOptions, useRun } from "./replay.jsx";
 import { Range } from "./range.jsx";
 import { placeOf } from "./rows.js";
-import { Sequence } from "./sequence.jsx";
+import { Places, Sequence } from "./sequence.jsx";
 import { Sessions } from "./sessions.jsx";
 import { Side } from "./side.jsx";
 import { lastStep } from "./story.js";
 import { count, plural } from "./text.js";
+import { useClock, Waterfall } from "./waterfall.jsx";
 import { focusOf, ringOf, useFits, useOpening, useTitle, VerdictBar } from "./verdict.jsx";
 import { useFilter, useFindings, useOther, usePlay, useSession, useTheme } from "./data.js";
 
@@ -146,6 +147,14 @@ function Session({ session, blocks, focus, change, themed, options, help }) {
   useFirstFound(filter.only, focus.filter, at, change);
   const row = events ? blocks.row(at) : undefined;
   const call = row?.call ? blocks.calls(at).find((one) => one.request === row.call) : undefined;
+  const within = rangeOf(focus.range, events);
+  const places = Places({ events, only: filter.only, within, blocks, deliveries, at });
+  const now = useClock(session);
+  const stuck = useMemo(() => new Set(why?.stuck ? why.findings.flatMap((found) => found.calls) : []), [why]);
+  const setWithin = (next) => {
+    const inside = next && at >= next[0] && at <= next[1];
+    change({ range: next ? next.join("-") : undefined, ...(next && !inside && { at: next[0] }) }, true);
+  };
   const kin = useMemo(() => new Set([row?.call, call?.end].filter(Boolean)), [row?.call, call?.end]);
   const told = story || runs[0].fault;
   useReady(
@@ -159,7 +168,7 @@ function Session({ session, blocks, focus, change, themed, options, help }) {
 
   const move = (by) => {
     if (view !== "sequence") return setStep(Math.max(cursor.first, Math.min(cursor.most, cursor.value + by)));
-    go(nextEvent(at, by, events, filter.only, blocks, deliveries));
+    go(nextEvent(at, by, places));
   };
   const actions = {
     move,
@@ -189,6 +198,7 @@ function Session({ session, blocks, focus, change, themed, options, help }) {
     escape: () => {
       setRange(null);
       if (document.activeElement === search.current) search.current.blur();
+      else if (within) setWithin(null);
       else change({ filter: "" });
     },
   };
@@ -207,12 +217,27 @@ function Session({ session, blocks, focus, change, themed, options, help }) {
         themed={themed}
         filter={filter}
         findings={findings.total}
+        now={now}
         help={help}
         search={search}
         deliveries={deliveries}
         setDeliveries={setDeliveries}
       />
       <VerdictBar why={why} fits={fits} pick={pick} change={change} />
+      {view === "sequence" && (
+        <Waterfall
+          s={0}
+          session={session}
+          blocks={blocks}
+          now={now}
+          row={row}
+          stuck={stuck}
+          live={live}
+          range={within}
+          setRange={setWithin}
+          pick={pick}
+        />
+      )}
       <main>
         {view === "sequence" && (
           <Sequence
@@ -225,8 +250,10 @@ function Session({ session, blocks, focus, change, themed, options, help }) {
             setRange={setRange}
             kin={kin}
             only={filter.only}
+            places={places}
             marks={marks}
-            deliveries={deliveries}
+            stuck={stuck}
+            live={live}
             byStream={(n) => change({ filter: `stream:${n}` })}
             theme={themed.theme}
             page={page}
@@ -286,12 +313,19 @@ function Session({ session, blocks, focus, change, themed, options, help }) {
         play={play}
         place={place}
         pick={pick}
+        live={live}
       />
       <div class="heard" role="status">
         {cursor.text}
       </div>
     </div>
   );
+}
+
+// rangeOf reads a range of events: FIRST-LAST.
+function rangeOf(text, events) {
+  const [first, last] = (text || "").split("-").map(Number);
+  return first >= 1 && last >= first && first <= events ? [first, Math.min(last, events)] : null;
 }
 
 // useFirstFound moves the focus to the next event that a new filter selects.
@@ -305,20 +339,11 @@ function useFirstFound(only, text, at, change) {
   }, [only]);
 }
 
-// nextEvent goes a number of events on from a Seq, through those of the filter, without the
-// deliveries unless they are shown.
-function nextEvent(at, by, events, only, blocks, deliveries) {
-  const most = only ? only.length : events;
-  const seqOf = (place) => (only ? only[place] : place + 1);
-  const clamp = (place) => Math.max(0, Math.min(most - 1, place));
-  if (most === 0) return at;
-  let place = only ? placeOf(only, at) : at - 1;
-  if (only && only[place] !== at && by > 0) place--; // between two of the filter
-  place = clamp(place + by);
-  const way = Math.sign(by);
-  while (!deliveries && Math.abs(by) === 1 && blocks.row(seqOf(place))?.kind === "delivered") {
-    if (clamp(place + way) === place) return at;
-    place += way;
-  }
-  return seqOf(place);
+// nextEvent goes a number of shown events on from a Seq, as far as there are any.
+function nextEvent(at, by, places) {
+  if (places.total === 0) return at;
+  if (!Number.isFinite(by)) return places.seqOf(by < 0 ? 0 : places.total - 1);
+  const place = places.find(at);
+  const between = places.seqOf(place) !== at && by > 0 ? 1 : 0; // two of the filter
+  return places.seqOf(places.walk(place, by - between));
 }

@@ -16,7 +16,7 @@ function ranks(calls, first) {
 
 // Rails draws the calls that meet the window. yOf returns the y of a Seq: far above or below
 // for those outside of it.
-export function Rails({ calls, first, last, yOf, height, columns, kin }) {
+export function Rails({ calls, first, last, yOf, height, columns, kin, stuck, live }) {
   const rank = ranks(calls, first);
   const long = { c2s: 0, s2c: 0 };
   const drawn = [];
@@ -36,6 +36,7 @@ export function Rails({ calls, first, last, yOf, height, columns, kin }) {
           yOf={yOf}
           height={height}
           on={kin.has(call.request)}
+          waits={live && !stuck.has(call.request)}
         />
       ))}
       {["c2s", "s2c"].map(
@@ -50,7 +51,8 @@ export function Rails({ calls, first, last, yOf, height, columns, kin }) {
   );
 }
 
-function Rail({ call, x, life, yOf, height, on }) {
+// Rail is one call. A call that waits, of a session that goes on, is no fault yet.
+function Rail({ call, x, life, yOf, height, on, waits }) {
   const away = Math.sign(life - x) * 4;
   const top = Math.max(HEAD - 20, yOf(call.request));
   const foot = Math.min(height + 20, call.end ? yOf(call.end) : height + 20);
@@ -59,9 +61,9 @@ function Rail({ call, x, life, yOf, height, on }) {
   const says = `call #${call.request}, ` + (call.end ? `${call.how} at #${call.end}` : "not answered");
   return (
     <g class={on ? "on" : ""}>
-      {!call.end && <path class="rail fault" d={`${ties}V${top + ROW / 2}`} />}
+      {!call.end && <path class={"rail " + (waits ? "waits" : "fault")} d={`${ties}V${top + ROW / 2}`} />}
       <path
-        class={"rail " + (call.end ? `${tone} ${call.how}` : "never")}
+        class={"rail " + (call.end ? `${tone} ${call.how}` : waits ? "never waits" : "never")}
         d={call.end ? `${ties}V${foot}H${life - away}` : `M${x} ${top + ROW / 2}V${foot}`}
       >
         <title>{says}</title>

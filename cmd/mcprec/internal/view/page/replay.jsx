@@ -186,6 +186,7 @@ export function Stage({ stories, setups, step, setStep, apart = 0, captions, pic
                   to={printed ? whole : at + height + 300}
                   step={step}
                   apart={apart}
+                  links={Boolean(pick)}
                 />
               </div>
             ))}

@@ -2,7 +2,7 @@
 // and the server's at the right; the others stand below, dashed.
 import { h, Fragment } from "preact";
 import { LETTER } from "./arrow.jsx";
-import { clip } from "./text.js";
+import { clip, isolate } from "./text.js";
 
 const LINE = 15; // height of a line in a box
 const SMALL = 6.7; // width of a letter of the 11 px monospaced font
@@ -122,7 +122,7 @@ function path(from, to, { upright, middle }, both) {
   return `M${from.x} ${foot}Q${from.x} ${to.y} ${before.x} ${to.y}`;
 }
 
-export function Ring({ run, width, top, dim }) {
+export function Ring({ run, width, top, dim, links }) {
   const { verdict } = run;
   const placed = layout(run, width, top);
   const boxOf = (name) => placed.boxes.find((box) => box.name === name);
@@ -161,7 +161,7 @@ export function Ring({ run, width, top, dim }) {
             <path
               key={n}
               class={"wait" + (from.aside ? " aside" : "")}
-              data-jump={run.parts[n]?.seq || undefined}
+              data-jump={(links && run.parts[n]?.seq) || undefined}
               marker-end={from.aside ? "url(#tip-aside)" : "url(#tip)"}
               d={path(from, to, placed, verdict.cycle.length === 2)}
             >
@@ -171,26 +171,21 @@ export function Ring({ run, width, top, dim }) {
         );
       })}
       {placed.boxes.map((box) => (
-        <Box key={box.name} box={box} />
+        <Box key={box.name} box={box} links={links} />
       ))}
     </g>
   );
 }
 
-function Box({ box }) {
+// Box is a part that waits. It leads to its message where links are asked for.
+function Box({ box, links }) {
   const first = box.y - ((box.heads.length + box.notes.length) * LINE) / 2 + 11;
+  const link = links && box.seq ? { "data-jump": box.seq, role: "link", tabindex: 0 } : {};
   return (
-    <g
-      class={"node" + (box.aside ? " aside" : "")}
-      data-name={box.name}
-      {...(box.seq && {
-        "data-jump": box.seq,
-        role: "link",
-        tabIndex: 0,
-        "aria-label": `${box.title}: event #${box.seq}`,
-      })}
-    >
-      <rect x={box.x - box.width / 2} y={box.y - box.height / 2} width={box.width} height={box.height} rx="7" />
+    <g class={"node" + (box.aside ? " aside" : "")} data-name={box.name} {...link}>
+      <rect x={box.x - box.width / 2} y={box.y - box.height / 2} width={box.width} height={box.height} rx="7">
+        <title>{box.title + (box.seq ? `: event #${box.seq}` : "")}</title>
+      </rect>
       {[...box.heads, ...box.notes].map((line, n) => (
         <text
           key={n}
@@ -199,10 +194,9 @@ function Box({ box }) {
           x={box.x}
           y={first + n * LINE}
         >
-          {line}
+          {isolate(line)}
         </text>
       ))}
-      <title>{box.title}</title>
     </g>
   );
 }

@@ -2,7 +2,7 @@
 import { h, Fragment } from "preact";
 import { Arrow, LETTER, Plate, toneOf } from "./arrow.jsx";
 import { lifeOf, ROW } from "./columns.js";
-import { classes, clip, duration, seconds } from "./text.js";
+import { classes, clip, columnsIn, duration, seconds } from "./text.js";
 
 const frames = new Set(["request", "response", "notification", "batch", "stray output", "invalid"]);
 
@@ -12,7 +12,7 @@ export const isFrame = (row) => frames.has(row.kind);
 // LONG is a gap in ns that is worth words.
 const LONG = 1e9;
 
-export function Row({ seq, row, y, gap, columns, picked, kin, marked, mark, byStream }) {
+export function Row({ seq, row, y, gap, columns, picked, kin, unanswered, marked, mark, byStream }) {
   const middle = y + ROW / 2;
   return (
     <g class={classes("row", picked && "pick", kin && "kin", marked && "marked", row && row.kind)} data-seq={seq}>
@@ -42,7 +42,7 @@ export function Row({ seq, row, y, gap, columns, picked, kin, marked, mark, bySt
       )}
       {row &&
         (isFrame(row) ? (
-          <Frame row={row} y={middle} columns={columns} />
+          <Frame row={row} y={middle} columns={columns} unanswered={unanswered} />
         ) : (
           <Aside row={row} y={middle} columns={columns} />
         ))}
@@ -83,10 +83,20 @@ function Time({ row, y, gap, columns }) {
   );
 }
 
-function Frame({ row, y, columns }) {
+// Frame is a message. The request of a call that has no answer is red.
+function Frame({ row, y, columns, unanswered }) {
   const ends = [columns.client, columns.server];
   if (row.dir === "s2c") ends.reverse();
-  return <Arrow from={ends[0]} to={ends[1]} y1={y} tone={toneOf(row)} kind={row.kind} text={row.label} />;
+  return (
+    <Arrow
+      from={ends[0]}
+      to={ends[1]}
+      y1={y}
+      tone={unanswered ? "fault" : toneOf(row)}
+      kind={row.kind}
+      text={row.label}
+    />
+  );
 }
 
 // Aside is an event that is no frame: what an end did, wrote beside the protocol, or lost.
@@ -94,7 +104,7 @@ function Aside({ row, y, columns }) {
   const room = (columns.server - columns.client - 30) / LETTER;
   const tone = row.tone === "fault" ? "fault" : "dim";
   const text = clip(row.label, room);
-  const width = text.length * LETTER + 16;
+  const width = columnsIn(text) * LETTER + 16;
   const middle = (columns.client + columns.server) / 2;
   return (
     <>

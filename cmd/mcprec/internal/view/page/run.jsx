@@ -29,7 +29,7 @@ export function sizeOf(story, width, apart) {
 }
 
 // Run draws the part of a story between two heights of the drawing.
-export function Run({ story, width, height, from, to, step, apart }) {
+export function Run({ story, width, height, from, to, step, apart, links }) {
   const size = sizeOf(story, width, apart);
   const now = Math.min(step, lastStep(story));
   const ended = now > story.lines || !hangs(story);
@@ -91,7 +91,9 @@ export function Run({ story, width, height, from, to, step, apart }) {
         <Inner key={end} end={end} story={story} size={size} apart={apart} lines={lines} seen={seen} />
       ))}
       {apart > 0 && <Parting size={size} apart={apart} />}
-      {size.ring && size.end < to + 60 && <Ring run={story.run} width={width} top={size.end + 14} dim={!ended} />}
+      {size.ring && size.end < to + 60 && (
+        <Ring run={story.run} width={width} top={size.end + 14} dim={!ended} links={links} />
+      )}
     </svg>
   );
 }

@@ -22,11 +22,13 @@ export function useSize(ref) {
   return size;
 }
 
-// Places are the rows that the pane goes through: all events, or those of a filter, without
-// the deliveries unless they are asked for. A place is an index into them.
-export function Places({ events, only, blocks, deliveries, at }) {
-  const total = only ? only.length : events;
-  const seqOf = (place) => (only ? only[place] : place + 1);
+// Places are the rows that the pane goes through: all events, those of a range, or those of a filter,
+// without the deliveries unless they are asked for. A place is an index into them.
+export function Places({ events, only, within, blocks, deliveries, at }) {
+  const [first, last] = within || [1, events];
+  const from = only ? placeOf(only, first) : first - 1;
+  const total = Math.max(0, (only ? placeOf(only, last + 1) : Math.min(last, events)) - from);
+  const seqOf = (place) => (only ? only[from + place] : from + place + 1);
   const hidden = (place) => {
     if (deliveries) return false;
     const seq = seqOf(place);
@@ -44,7 +46,7 @@ export function Places({ events, only, blocks, deliveries, at }) {
     }
     return here;
   };
-  const find = (seq) => Math.max(0, Math.min(total - 1, only ? placeOf(only, seq) : seq - 1));
+  const find = (seq) => Math.max(0, Math.min(total - 1, (only ? placeOf(only, seq) : seq - 1) - from));
   return { total, seqOf, hidden, walk, find };
 }
 
@@ -67,13 +69,17 @@ function useTop(places, fit, at) {
   useLayoutEffect(() => {
     if (fit < 3 || places.total === 0) return;
     const here = places.find(at);
+    const third = Math.floor(fit / 3);
     setTop((before) => {
-      if (here < before + 1) return clamp(places.walk(here, -2));
-      if (here > places.walk(Math.floor(before), Math.floor(fit) - 2))
-        return clamp(places.walk(here, 3 - Math.floor(fit)));
-      return clamp(before);
+      const foot = places.walk(Math.floor(before), Math.floor(fit) - 2);
+      const near = places.walk(foot, 3); // a step further scrolls by a row; a jump shows what is around
+      if (here > foot && here <= near) return clamp(places.walk(here, 3 - Math.floor(fit)));
+      if (here > foot) return clamp(places.walk(here, -third));
+      if (here >= before + 1) return clamp(before);
+      if (places.walk(here, 3) >= before) return clamp(places.walk(here, -2));
+      return clamp(places.walk(here, -third));
     });
-  }, [at, places.total, fit >= 3]);
+  }, [at, places.total, places.seqOf(0), fit >= 3]);
   return [clamp(top), scroll, (place) => setTop(clamp(place))];
 }
 
@@ -118,8 +124,10 @@ export function Sequence({
   setRange,
   kin,
   only,
+  places,
   marks,
-  deliveries,
+  stuck,
+  live,
   byStream,
   theme,
   page,
@@ -128,12 +136,13 @@ export function Sequence({
   const { width, height } = useSize(pane);
   const fit = Math.max(1, (height - HEAD) / ROW);
   page.current = Math.max(1, Math.floor(fit) - 2);
-  const places = Places({ events: session.events, only, blocks, deliveries, at });
   const [top, scroll, jump] = useTop(places, fit, at);
   usePointer(pane, scroll);
   const columns = columnsOf(width, session);
   const { rows, ticks } = windowOf(places, blocks, top, height);
   const calls = callsOf(rows, blocks, only);
+  const unanswered = new Set(calls.filter((call) => call.how === "open").map((call) => call.request));
+  if (live) unanswered.forEach((request) => stuck.has(request) || unanswered.delete(request));
   const yOf = placer(rows);
   const first = rows[0]?.seq || 1;
   const last = rows.at(-1)?.seq || 1;
@@ -162,13 +171,24 @@ export function Sequence({
               columns={columns}
               picked={each.seq === at}
               kin={kin.has(each.seq)}
+              unanswered={unanswered.has(each.seq)}
               marked={range && each.seq >= range[0] && each.seq <= range[1]}
               mark={marks.get(each.seq)}
               byStream={byStream}
             />
           ))}
           <Lifelines columns={columns} height={height} />
-          <Rails calls={calls} first={first} last={last} yOf={yOf} height={height} columns={columns} kin={kin} />
+          <Rails
+            calls={calls}
+            first={first}
+            last={last}
+            yOf={yOf}
+            height={height}
+            columns={columns}
+            kin={kin}
+            stuck={stuck}
+            live={live}
+          />
           <Ties rows={rows} calls={calls} columns={columns} first={first} />
           {ticks.map((tick) => (
             <Delivered key={tick.seq} tick={tick} columns={columns} />

@@ -105,7 +105,7 @@ function About({ row, call, pick }) {
   return (
     <section id="about" aria-label="The event">
       <h1>
-        #{row.seq} {row.label}
+        #{row.seq} {plain(row.label)}
       </h1>
       <dl class="facts">
         {facts.map(

@@ -4,6 +4,7 @@ import { roomsOf } from "./focus.js";
 function wrap(data) {
   return {
     overview: data.overview,
+    waterfall: data.waterfall,
     findings: data.findings,
     why: data.why,
     fits: data.fits,
@@ -14,6 +15,7 @@ function wrap(data) {
     frame: (seq) => data.messages[seq] || { seq, size: 0, from: 0, shown: 0, text: "" },
     state: (at) => ({ seq: at, at: data.rows.rows[at - 1]?.at, facts: fold(data, at) }),
     run: (setup) => runOf(data.runs, setup),
+    between: (from, to) => between(data.rows.rows, from, to),
     find: (text) => find(data.rows.rows, text),
   };
 }
@@ -68,6 +70,13 @@ function stepsOf(packed, client, server) {
     steps.push(inner.client || inner.server ? { ...step, inner } : step);
   }
   return steps;
+}
+
+// between returns the first and the last event of a range of time.
+function between(rows, from, to) {
+  const first = rows.find((row) => row.at >= from) || rows.at(-1);
+  const last = rows.findLast((row) => row.at <= to) || rows[0];
+  return { first: first.seq, last: Math.max(first.seq, last.seq) };
 }
 
 // find returns the Seqs of the rows that have every word: plain text, no filter language.
