@@ -35,6 +35,7 @@
 //	faulty.go                            faults carried out between a Player and a connection
 //	http.go, exchange.go, rejections.go  the same over HTTP: sessions, exchanges, refused requests
 //	live.go                              a live server behind a Player
+//	unrecorded.go, refused.go            what only the live client asks for; exchanges that HTTP refused
 //	extend.go                            answers of a live server put into the session
 //
 // # What it refuses

@@ -20,6 +20,9 @@
 //	exit.go        Exit: the end of the server's process, which another process may outlive
 //	tasks.go       tasks that are not over: their status, who asked for it last, what they ask for
 //	call.go        Call, and Calls, which keeps every call
+//	untaken.go     answers in a form that clients do not take
+//	projection.go  Projection, and Project
+//	shown.go       a Mask, for what a view quotes
 //	clone.go       a copy of a Model, to go on from the middle
 //	endings.go     Endings: a few bytes of each call, so that a Transcript can name the answer at the request
 //	transcript.go  Transcript: an Entry for each event as it passes
@@ -28,7 +31,6 @@
 // # What it refuses
 //
 // The package does no I/O, asks no clock and starts no goroutine. It does not judge whether
-// a message is allowed: replay/check does. It does not guess: a response, a progress
-// notification or a cancellation without a request has no Call, and so has one that may belong to either
-// of two clients.
+// a message is allowed: replay/check does. It does not guess: a response, a progress notification or a
+// cancellation has no Call if it has no request, or if it may belong to either of two clients.
 package timeline

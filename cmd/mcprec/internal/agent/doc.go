@@ -5,21 +5,21 @@
 //
 // The answers are those of the commands why, list, show, check, diff, state and replay: the data is what
 // the command prints with --format json, from the same functions of package report, and the text is in
-// its words. Where an answer needs more, such as a part of a payload that is too long, members of its
-// own stand beside. No answer is larger than the bound of its tool, whatever was recorded; what is left
-// out is said, with the arguments that get it. Recorded text is data: it is masked, its control
+// its words. An answer has members of its own for what the command does not print, such as a part of a
+// payload that is too long. No answer is larger than the bound of its tool, whatever was recorded; it says
+// what it leaves out, with the arguments that get it. Recorded text is data: it is masked, its control
 // characters are harmless, and it stands under recorded_data, or behind "| " in the text of an answer,
 // apart from mcprec's own words. A bad argument gives a tool error that says what to do.
 //
 // The session in which the [Server] itself is recorded is never listed, counted, read or searched,
-// and neither is any other session of mcprec mcp: an agent that asks about what it asked would
-// not come to an end. Name and title of [implementation] tell these sessions from others.
+// and neither is any other session of mcprec mcp: an agent that reads its own questions would never
+// end. Name and title of [implementation] tell these sessions from others.
 //
 // # Data layout
 //
 // server.go has the tools and the prompt, argument.go their arguments, answer.go an answer and its
-// bound, recordings.go the sessions that may be told of. The tools stand by what they are about:
-// hangs.go, sessions.go, events.go, verdicts.go; resources.go has the fixtures.
+// bound, recordings.go the sessions that an agent may see. The tools are in hangs.go, sessions.go, events.go
+// and verdicts.go; resources.go has the fixtures, and stdio.go serves one client on standard input and output.
 //
 // # What it refuses
 //

@@ -14,8 +14,9 @@
 //	process*.go           standard streams, signals and memory, by operating system
 //	outfile.go, link*.go  files
 //	self.go               whether a command line is that of an mcprec, and the path of this one
+//	httpserver.go         an HTTP server that gives up requests without an end
 //
 // # What it refuses
 //
-// It reads no flags, which each command does for itself, and knows nothing of sessions.
+// It reads no flags (each command does) and knows nothing of sessions.
 package cli

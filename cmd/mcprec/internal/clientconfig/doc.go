@@ -16,7 +16,7 @@
 //
 // clients.go has the table of clients as data: for each the files, the keys under which its servers
 // stand, and the scope. locations.go makes [Location]s of it for a machine, and survey.go reads their
-// files. A file is JSON, with comments and trailing commas or without, or TOML. json.go and toml.go
+// files (read.go). A file is JSON, with comments and trailing commas or without, or TOML. json.go and toml.go
 // parse it into the same tree of nodes (node.go), each with its range of bytes. servers.go finds the
 // [Server]s in the tree, and edit.go decides which bytes to replace: these four do no I/O.
 //
@@ -31,15 +31,15 @@
 //
 //	"command": "/usr/local/bin/mcprec", "args": ["record", "-l", "client=cursor", "-l", "server=fs", "npx", "-y", "x"]
 //
-// originals.go keeps what stood in the place of each edit, in wraps.jsonl in the store's folder
-// (0600; the store in use when the server was wrapped): an [Original] a line, with the old and the new bytes of the command and of the arguments.
-// It is written before the client's file is, and forgets a server when it is unwrapped. If an entry
-// is as wrap left it, the old bytes are put back. If it is not, or nothing was kept of it, mcprec's
-// own words are taken out of the list of arguments, and the rest stays.
+// originals.go keeps the old bytes of each edit in wraps.jsonl (0600), in the folder of the store in use when
+// the server was wrapped: an [Original] a line, with the old and the new bytes of the command and of the
+// arguments. It is written before the client's file is, and forgets a server when it is unwrapped. If an entry
+// is as wrap left it, unwrap puts the old bytes back. If it is not, or there is no Original, unwrap takes
+// mcprec's own words out of the list of arguments, and leaves the rest.
 //
 // # What it refuses
 //
 // Keys that stand twice, where the client and mcprec may disagree about which one counts; a command
 // or arguments of another type; files that do not parse; remote servers, which have no command. YAML
-// is not edited. It keeps no copy of a file, and of an entry neither the environment nor headers.
+// is not edited. It keeps no copy of a file, nor the environment or the headers of an entry.
 package clientconfig

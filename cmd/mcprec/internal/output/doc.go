@@ -2,8 +2,8 @@
 //
 // # What it promises
 //
-// Recorded text cannot drive a terminal: what passes a [Writer], or stands in a line through [Plain],
-// has no character with an effect but line ends and tabs. A [Screen] paints and lays out lines on a
+// Recorded text cannot drive a terminal: a [Writer] and [Plain] let no character with an effect through
+// but line ends and tabs. A [Screen] paints and lays out lines on a
 // terminal, and changes nothing anywhere else. A [Background] never makes its caller wait for the
 // reader of standard error.
 //
@@ -17,10 +17,12 @@
 //
 //	document.go, junit.go, sarif.go  documents
 //	plain.go                         text that cannot drive a terminal
-//	screen.go, fit.go, progress.go   colours, lines that are cut or wrapped, a line of progress
+//	screen.go, fit.go, progress.go   colours, lines that are cut, a line of progress
+//	fold.go                          lines that are broken at blanks
 //	body.go                          the payload of a frame on lines that a reader can follow
 //	format.go                        sizes and durations for people
 //	background.go                    standard error that nobody reads
+//	golog.go                         what Go's packages log
 //
 // # What it refuses
 //

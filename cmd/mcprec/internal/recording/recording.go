@@ -6,7 +6,7 @@
 // [Command] runs a server, and [Target] stands before a remote one; a local server has one recorder, a
 // remote server a recorder for each session. If the store is missing or fails, the session goes on.
 // [DriveCommand] and [DriveTarget] play the client's half of a recording to a live server, and return
-// what was said then; a drive that breaks off leaves nothing behind.
+// the new events; a drive that breaks off leaves nothing behind.
 //
 // # Source files
 //
@@ -14,6 +14,10 @@
 //	target.go     the sessions of a remote server
 //	budget.go     the budget of the store, beside a recording and behind it
 //	drive.go      drives
+//	renew.go      the events of a drive in place of the recording
+//	fill.go       secrets in place of their placeholders
+//	settings.go   mcprec.json: flags for the fixtures of a folder
+//	play.go       a play of package external as a session and as a script
 //
 // # What it refuses
 //

@@ -3,16 +3,17 @@
 //
 // # What it promises
 //
-// [HangsIn] says what hangs in a session, as mcprec why; [Judge] what a closed replay says of it, after
-// what hung in the recording itself. [Compare] reads two sessions for mcprec diff, and a [Comparison]
-// tells the differences. [Check] reads a session for mcprec check. An [EntryPrinter] prints the events
-// of a session as mcprec show does, and [ListSession] says of one what mcprec list does. The form for
-// --format json stands here alone, and is stable.
+// [HangsIn] says what hangs in a session, as mcprec why does. [Judge] gives the verdict of a closed replay,
+// behind what hung in the recording itself. [Compare] reads two sessions for mcprec diff, and a [Comparison]
+// has the differences. [Check] reads a session for mcprec check. An [EntryPrinter] prints the events of a
+// session as mcprec show does, and [ListSession] a session as mcprec list does. The form for --format json
+// stands here alone, and is stable.
 //
 // # Data layout
 //
 // A file has what one command says: why.go (and live.go), replay.go, diff.go, check.go, show.go, list.go.
-// match_flags.go names the flags under which different messages would match.
+// match_flags.go names the flags under which different messages would match, and search.go prints the findings
+// and the progress of a search.
 //
 // # What it refuses
 //

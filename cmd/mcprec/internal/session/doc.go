@@ -3,9 +3,9 @@
 // # What it promises
 //
 // A [Home] says where the store is and how secrets are masked. A [Session] is a log in the store, in a
-// fixture, or in a file of another recorder, and yields events through a [Masker], or to a view that quotes few
-// messages the steps with a mask ([Session.Steps]). Closing a [Store] that
-// [OpenStore] opened tidies the files of dead recorders.
+// fixture, or in a file of another recorder. It yields events through a [Masker]. A view that quotes few messages
+// gets the steps as they were recorded, and a mask ([Session.Steps]). Closing a [Store] that [OpenStore] opened
+// tidies the files of dead recorders.
 //
 // # Source files
 //
@@ -19,6 +19,7 @@
 //	recording.go     a whole session in memory
 //	entries.go, events.go, state.go  what is read of a session
 //	parallel.go      work on events on several cores
+//	progress.go      a line on the terminal while a session is read
 //	mask.go          the Masker
 //	folder.go        fixtures below folders
 //
