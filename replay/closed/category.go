@@ -45,7 +45,7 @@ const (
 // CategoryTerms returns every category of a hang; an expectation may name no other.
 func CategoryTerms() []Term {
 	return []Term{
-		{BothWrite, "each side is at a write, and neither reads"},
+		{BothWrite, "each side is blocked writing, and neither reads"},
 		{BehindNotification, "a reader holds a notification and does not read on; what is waited for is behind it"},
 		{BehindRequest, "the same, with a request"},
 		{BehindAnswer, "the same, with an answer"},
@@ -54,7 +54,7 @@ func CategoryTerms() []Term {
 		{NeverSent, "what is waited for was not sent, or is not in the recording"},
 		{AnswerLost, "all was read, both sides rest, and a call has no answer"},
 		{BlockedHandler, "the handler of a notification or of a listen has not returned"},
-		{Pool, "handlers stand at one place, and a request was read for which none has begun"},
+		{Pool, "the handlers are blocked at one place, and a request was read that none has begun"},
 		{Lock, "a goroutine waits for a mutex whose holder waits for ever"},
 		{TimerOnly, "of a failed check: an operation returned only because a timer fired"},
 	}

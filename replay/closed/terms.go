@@ -16,7 +16,7 @@ type Term struct {
 func ModelTerms() []Term {
 	return []Term{
 		{Independent.String(), "its reader never waits for its writer"},
-		{SingleThreaded.String(), "one thread: the recorded local order of sends and receives is its control flow"},
+		{SingleThreaded.String(), "one thread: it sends and receives in the recorded order"},
 		{AnswersInline.String(), "its reader writes the answers itself, and meanwhile does not read"},
 		{BlockingHandlers.String(), "its reader runs each handler to its end before it reads on: " +
 			"what a handler asks the other side for is never answered"},
