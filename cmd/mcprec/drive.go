@@ -47,7 +47,7 @@ func newDrive() *cobra.Command {
 	var o driveOptions
 	cmd := &cobra.Command{
 		Use:   "drive [flags] [SESSION] [-- COMMAND [ARG]...]",
-		Short: "Stand in for a session's client: drive a server and compare its answers",
+		Short: "Play a session's client to a real server and compare the answers",
 		Example: `  mcprec drive SESSION -- npx -y @modelcontextprotocol/server-everything
   mcprec drive testdata/session.jsonl --target http://localhost:3000/mcp
   mcprec drive --format junit -o report.xml testdata/session.jsonl -- ./server`,

@@ -53,7 +53,7 @@ func newRecord(std cli.Streams) *cobra.Command {
 	o.rec.Listen = "127.0.0.1:7000"
 	cmd := &cobra.Command{
 		Use:   "record [flags] -- COMMAND [ARG]...\n  mcprec record [flags] --target URL",
-		Short: "Run a stdio server, or stand before a remote one, and record its sessions",
+		Short: "Record the sessions of a server: on stdio, or a remote one",
 		Example: `  mcprec record -- npx -y @modelcontextprotocol/server-everything
   mcprec record --label nightly -o session.jsonl -- ./server --stdio
   mcprec record --target http://localhost:3000/mcp`,

@@ -34,7 +34,7 @@ func newReplay() *cobra.Command {
 	var o replayOptions
 	cmd := &cobra.Command{
 		Use:     "replay [SESSION]",
-		Short:   "Play both halves of a session through a bounded transport and judge it",
+		Short:   "Simulate both sides of a session, and say whether they hang",
 		Example: "  mcprec replay\n  mcprec replay --client python-sdk@1.3 SESSION\n  mcprec replay --buffer 1 --server answers-inline session.jsonl",
 		Args: func(cmd *cobra.Command, args []string) error {
 			own, command := beforeDash(cmd, args)

@@ -47,7 +47,7 @@ func newVerify() *cobra.Command {
 	var h home
 	cmd := &cobra.Command{
 		Use:               "verify [SESSION]...",
-		Short:             "Check that logs keep their invariants: order, no gaps, checksums",
+		Short:             "Check sessions and files of the store: order, gaps, checksums",
 		Example:           "  mcprec store verify\n  mcprec store verify SESSION",
 		ValidArgsFunction: completeSessions,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -37,7 +37,7 @@ type wrapOptions struct {
 func newWrap() *cobra.Command {
 	cmd := newWrapping(false)
 	cmd.Use = "wrap [SERVER]..."
-	cmd.Short = "Record servers where a client has them: edit its configuration"
+	cmd.Short = "Record the servers of a client: edit its configuration"
 	cmd.Example = "  mcprec wrap\n  mcprec wrap fs\n  mcprec wrap --all --client cursor --dry-run\n  mcprec wrap fs --config ./mcp.json"
 	return cmd
 }
