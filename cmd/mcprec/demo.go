@@ -57,10 +57,10 @@ func runDemo(cmd *cobra.Command, dir string) error {
 		return err
 	}
 	defer os.RemoveAll(tmp)
-	where := "the store " + dir
+	where := "in the store " + dir
 	if dir == "" {
 		dir = filepath.Join(tmp, "store")
-		where = "a store of its own (--store DIR keeps it)"
+		where = "in a store that goes when the demo ends; with --store DIR it stays, and «See it» below works"
 	}
 	self, err := os.Executable()
 	if err != nil {
@@ -87,7 +87,7 @@ func runDemo(cmd *cobra.Command, dir string) error {
 	}
 	d.show(0, "A client starts its server; mcprec record stands in front of the server's command.",
 		"demo client -- mcprec record --label demo -- mcprec demo server")
-	d.show(0, "The session is in "+where+": every message, byte for byte, in true order.", "list")
+	d.show(0, "The session is recorded, every message byte for byte, "+where+".", "list")
 	d.show(0, "", "show")
 	d.show(0, "Replay it through a transport with a buffer of 0. A client whose reader never waits passes:",
 		"replay --buffer 0 --client independent")
@@ -97,10 +97,10 @@ func runDemo(cmd *cobra.Command, dir string) error {
 	d.show(cli.ExitVerdict, "Issue 594 blames the transport's buffer. It is not that: no buffer of the transport hides the hang,",
 		"replay --buffer 1000 --client python-sdk@1.3")
 	d.brief = false
-	d.show(0, fmt.Sprintf("while a notification queue of %d, as many as there are notifications before the result, does:", progress.Steps),
+	d.show(0, fmt.Sprintf("but a notification queue of %d does, one place for each notification before the result:", progress.Steps),
 		fmt.Sprintf("replay --buffer 0 --client notification-queue=%d", progress.Steps))
 	if d.err == nil {
-		fmt.Fprintln(d.out, "# Now yours: mcprec wrap records the servers that your MCP clients have, mcprec record -- SERVER any other.")
+		fmt.Fprintln(d.out, "# Now yours: mcprec wrap records the servers of your MCP clients, mcprec record -- SERVER any other.")
 	}
 	return d.err
 }

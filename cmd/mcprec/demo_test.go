@@ -13,7 +13,7 @@ func TestDemo(t *testing.T) {
 	out := mcprec(t, "demo")
 	for _, want := range []string{
 		`client: the tool said "12 letters"`, "tools/call", "notifications/progress",
-		"PASS", "HANG (proved) blocked behind a notification", "no buffer of the transport hides it",
+		"with --store DIR it stays", "PASS", "HANG (proved) blocked behind a notification", "no buffer of the transport hides it",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the demo does not say %q:\n%s", want, out)
