@@ -173,7 +173,7 @@ func (o showOptions) print(cmd *cobra.Command, s *session.Session, fits *filter.
 		last = entry.Seq
 		switch {
 		case entry.Seq < uint64(o.from) || !fits.Selects(&entry):
-		case !o.http && o.expr == "" && o.format != "json" && report.IsRoutineHTTP(entry):
+		case !o.http && o.expr == "" && o.format != "json" && entry.IsRoutineHTTP():
 			leftOut++
 		case o.limit > 0 && shown == o.limit:
 			return errEnough

@@ -1,9 +1,12 @@
 package picture
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/mcprec/mcprec/replay/sequence"
 	"github.com/mcprec/mcprec/replay/timeline"
@@ -21,7 +24,9 @@ type Row struct {
 	Stream uint64        `json:"stream"` // number of the HTTP exchange; 0: none
 	Size   int           `json:"size"`   // bytes of the recorded payload
 	Label  string        `json:"label"`
-	Tone   string        `json:"tone"` // "", "beside" or "fault"
+	Text   string        `json:"text,omitempty"` // what the message says: progress, a log line, an error, the arguments of a call
+	Fold   string        `json:"fold,omitempty"` // "http" or "life": an event that says only that all is well, see [timeline.Entry.IsRoutineHTTP]
+	Tone   string        `json:"tone"`           // "", "beside" or "fault"
 	// Call is the Seq of the request that the first message is about, or that an HTTP status
 	// answers; of a request its own Seq. 0: none.
 	Call     uint64 `json:"call"`
@@ -36,6 +41,15 @@ func RowOf(entry timeline.Entry) Row {
 		Seq: entry.Seq, At: entry.At, Kind: kindOf(entry), Dir: dirOf(entry.Dir), Stream: entry.Stream,
 		Size: entry.Size, Label: labelOf(entry), Tone: tones[entry.Tone()], Open: entry.Open,
 	}
+	switch {
+	case entry.IsRoutineHTTP():
+		row.Fold = "http"
+	case entry.IsLifeCycle():
+		row.Fold = "life"
+	}
+	if len(entry.Messages) == 1 {
+		row.Text = textOf(entry)
+	}
 	if entry.Batch {
 		row.Messages = len(entry.Messages)
 	}
@@ -49,6 +63,37 @@ func RowOf(entry timeline.Entry) Row {
 		row.Late = row.Late || m.Late
 	}
 	return row
+}
+
+// argumentsLimit is how many bytes of the arguments of a call a row has.
+const argumentsLimit = 120
+
+// textOf returns what the only message of an entry says: of a call its arguments, of another the words that
+// mcprec show has for it, without those that the label has.
+func textOf(entry timeline.Entry) string {
+	m := entry.Messages[0]
+	if m.Kind != transport.Request {
+		if m.Failure != "" && strings.HasSuffix(m.Failure, m.Text()) {
+			return ""
+		}
+		return m.Text()
+	}
+	arguments := transport.Member(entry.Payload, "params", "arguments")
+	if len(arguments) <= len("{}") {
+		return ""
+	}
+	cut := arguments[:min(len(arguments), 8*argumentsLimit)] // blanks go
+	var compact bytes.Buffer
+	if json.Compact(&compact, cut) != nil {
+		compact.Reset()
+		compact.Write(cut) // it is cut, or not JSON
+	}
+	return strings.Map(func(r rune) rune {
+		if unicode.IsGraphic(r) {
+			return r
+		}
+		return ' '
+	}, strings.ToValidUTF8(phrase.Shorten(compact.String(), argumentsLimit), "\uFFFD"))
 }
 
 var tones = map[timeline.Tone]string{timeline.Beside: "beside", timeline.Fault: "fault"}

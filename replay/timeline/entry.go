@@ -179,6 +179,31 @@ func (m EntryMessage) Name() string {
 // Aside returns the text of an event that is no message, on one line.
 func (e Entry) Aside() string { return oneLine(e.Text) }
 
+// IsRoutineHTTP reports whether an event of HTTP says nothing but that the transport works.
+// The messages are events of their own.
+func (e Entry) IsRoutineHTTP() bool {
+	if e.Kind != store.HTTP || len(e.Refused)+len(e.Undone) > 0 {
+		return false
+	}
+	info, err := store.DecodePayload[store.HTTPInfo](store.Event{Kind: e.Kind, Payload: e.Payload})
+	if err != nil || info.Status >= 400 || info.Error != "" {
+		return false
+	}
+	return !slices.Contains([]string{store.HTTPAbort, store.HTTPBroken, store.HTTPNone}, info.What)
+}
+
+// IsLifeCycle reports whether an event says nothing but that the recording begins, or ends in order.
+func (e Entry) IsLifeCycle() bool {
+	switch e.Kind {
+	case store.Opened, store.EOF, store.Closed:
+		return true
+	case store.Exited:
+		info, err := store.DecodePayload[store.ExitInfo](store.Event{Kind: e.Kind, Payload: e.Payload})
+		return err == nil && info.Code == 0 && info.Signal == "" && info.NotStarted == ""
+	}
+	return false
+}
+
 // Tone says how an event concerns a reader.
 type Tone uint8
 

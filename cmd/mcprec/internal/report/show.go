@@ -3,7 +3,6 @@ package report
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -93,19 +92,6 @@ func EntrySequence(s *output.Screen) EntryPrinter {
 		}
 		return d.Add(e)
 	}, d.Close}
-}
-
-// IsRoutineHTTP reports whether an event of HTTP says nothing but that the transport works.
-// The messages are events of their own.
-func IsRoutineHTTP(e timeline.Entry) bool {
-	if e.Kind != store.HTTP || len(e.Refused)+len(e.Undone) > 0 {
-		return false
-	}
-	info, err := store.DecodePayload[store.HTTPInfo](store.Event{Kind: e.Kind, Payload: e.Payload})
-	if err != nil || info.Status >= 400 || info.Error != "" {
-		return false
-	}
-	return !slices.Contains([]string{store.HTTPAbort, store.HTTPBroken, store.HTTPNone}, info.What)
 }
 
 // EntryJSON returns a printer of one object a line.

@@ -37,6 +37,7 @@ type sessionAnswer struct {
 	Rails        picture.Rails        `json:"rails"`
 	Findings     int                  `json:"findings"`
 	Delivered    int                  `json:"delivered"`
+	Folds        int                  `json:"folds"` // events that are no messages
 	Introduction session.Introduction `json:"introduction"`
 	Expect       string               `json:"expect"`
 	Sessions     int                  `json:"sessions"`
@@ -77,7 +78,7 @@ func (x shown) describe(ctx context.Context, i *index) (answer sessionAnswer, er
 		ID: h.ID, Label: h.Label, Title: i.source.title(), Command: append([]string{}, h.Command...), URL: h.URL,
 		Transport: h.Transport, Start: h.Start, State: word,
 		Events: max(head.Seq, i.drawn.Len()), At: head.At, Now: now, Indexed: i.drawn.Len(), Done: i.done, HTTP: i.isHTTP,
-		Rails: i.drawn.Rails(), Findings: i.found, Delivered: i.delivered,
+		Rails: i.drawn.Rails(), Findings: i.found, Delivered: i.delivered, Folds: i.folds,
 		Introduction: i.source.introduction, Expect: h.Expect,
 		Sessions: x.sessions, Mode: x.mode, Token: x.token,
 	}

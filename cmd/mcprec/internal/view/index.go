@@ -29,6 +29,7 @@ type index struct {
 	waiting   chan struct{} // of the request that waits: see waitFor
 	drawn     *picture.Index
 	isHTTP    bool           // an event belongs to an HTTP exchange
+	folds     int            // events of HTTP, and of the recording
 	delivered int            // events that tell of a delivery
 	first     uint64         // the first event with a message; 0: none
 	exited    uint64         // the event of the end of the server's process; 0: none
@@ -149,6 +150,9 @@ func (x *index) apply(e store.Event, parsed *session.Parsed) error {
 		return err
 	}
 	x.isHTTP = x.isHTTP || e.Stream > 0
+	if e.Kind != store.Frame {
+		x.folds++
+	}
 	switch {
 	case e.Kind == store.Delivered:
 		x.delivered++

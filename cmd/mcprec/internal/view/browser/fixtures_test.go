@@ -77,13 +77,13 @@ func TestOverview(t *testing.T) {
 			const copy = new OffscreenCanvas(strip.width, strip.height).getContext("2d", {willReadFrequently: true});
 			copy.drawImage(strip, 0, 0);
 			const dots = copy.getImageData(0, 0, strip.width, strip.height).data;
-			let blue = 0, green = 0;
+			let blue = 0, violet = 0;
 			for (let n = 0; n < dots.length; n += 4) {
 				const [r, g, b] = dots.slice(n, n + 3);
-				if (b > g + 40 && b > r + 40) blue++;
-				if (g > r + 40 && g > b + 10) green++;
+				if (g > r + 25 && b > g + 30) blue++;
+				if (r > g + 15 && b > g + 30) violet++;
 			}
-			return blue > 100 && green > 100;
+			return blue > 100 && violet > 100;
 		})()`, theme)
 		p.press("t")
 	}

@@ -51,6 +51,16 @@ export function Header({
           deliveries
         </button>
       )}
+      {view === "sequence" && session.folds > 0 && (
+        <button
+          class="toggle"
+          aria-pressed={Boolean(focus.all)}
+          onClick={() => change({ all: focus.all ? undefined : "1" })}
+          title="Show each event of HTTP and of the recording as a row (f)"
+        >
+          all events
+        </button>
+      )}
       {(view === "sequence" || tally) && (
         <Filter focus={focus} change={change} filter={filter} session={session} search={search} tally={tally} />
       )}

@@ -13,11 +13,24 @@ const arrow = (kind, tone, more) => {
 // Signs of the sequence, then of replays.
 const signs = [
   [arrow("request", "c2s"), "request; blue comes from the client"],
-  [arrow("response", "s2c"), "answer; green comes from the server"],
+  [arrow("response", "s2c"), "answer; violet comes from the server"],
   [arrow("notification", "s2c"), "notification"],
   [arrow("response", "fault"), "error or broken rule"],
   [<path class="rail c2s" d="M36 3H24V17H36" />, "call, from its request to its answer"],
   [<path class="rail never" d="M30 1V20" />, "call without an answer"],
+  [<path class="rail never waits" d="M30 1V20" />, "call that waits, in a session that goes on"],
+  [
+    <g class="bundle">
+      <rect x="26" y="1" width="8" height="18" rx="4" />
+    </g>,
+    "many calls at once, each with an answer",
+  ],
+  [
+    <text class="folded" x="22" y="14">
+      +2
+    </text>,
+    "events of HTTP that say only that all is well: f shows them",
+  ],
   [<path class="tie c2s" d="M10 10H50" />, "leads to the call that a progress is about"],
   [<path class="mark" d="M26 5h5l4 5l-4 5h-5z" />, "finding of mcprec check"],
   [<rect class="gap" x="14" y="8" width="32" height="3" />, "time since the event before, from 10 µs to 1 s"],

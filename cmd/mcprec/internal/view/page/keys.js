@@ -16,6 +16,7 @@ export const table = [
   [["N"], "N", "previous finding", "finding", -1],
   [["h"], "h", "the call that hangs; in a replay, the hang", "hang"],
   [["e"], "e", "go to an event by its number", "event"],
+  [["f"], "f", "fold events of HTTP and of the recording, or show all", "all"],
   [[" "], "space", "play, pause", "play"],
   [["/"], "/", "filter, from everywhere", "filter"],
   [["1"], "1", "Sequence", "view", 0],

@@ -11,7 +11,7 @@ import { useKeys } from "./keys.js";
 import { Replay, useOptions, useRun } from "./replay.jsx";
 import { Range } from "./range.jsx";
 import { placeOf } from "./rows.js";
-import { Places, Sequence } from "./sequence.jsx";
+import { Fold, Places, Sequence } from "./sequence.jsx";
 import { Sessions } from "./sessions.jsx";
 import { Side } from "./side.jsx";
 import { lastStep } from "./story.js";
@@ -148,7 +148,9 @@ function Session({ session, blocks, focus, change, themed, options, help }) {
   const row = events ? blocks.row(at) : undefined;
   const call = row?.call ? blocks.calls(at).find((one) => one.request === row.call) : undefined;
   const within = rangeOf(focus.range, events);
-  const places = Places({ events, only: filter.only, within, blocks, deliveries, at });
+  const evidence = useMemo(() => withEvidence(marks, why), [marks, why]);
+  const fold = focus.all ? null : Fold(blocks, evidence);
+  const places = Places({ events, only: filter.only, within, blocks, deliveries, fold, at });
   const now = useClock(session);
   const stuck = useMemo(() => new Set(why?.stuck ? why.findings.flatMap((found) => found.calls) : []), [why]);
   const setWithin = (next) => {
@@ -192,6 +194,7 @@ function Session({ session, blocks, focus, change, themed, options, help }) {
       setSearching((n) => n + 1);
     },
     event: () => place.current?.focus(),
+    all: () => change({ all: focus.all ? undefined : "1" }),
     view: (n) => views[n] && show(views[n]),
     theme: themed.toggle,
     help,
@@ -326,6 +329,13 @@ function Session({ session, blocks, focus, change, themed, options, help }) {
 function rangeOf(text, events) {
   const [first, last] = (text || "").split("-").map(Number);
   return first >= 1 && last >= first && first <= events ? [first, Math.min(last, events)] : null;
+}
+
+// withEvidence adds to the events with findings those that say why the session hangs.
+function withEvidence(marks, why) {
+  const all = new Set(marks.keys());
+  if (why?.stuck) for (const found of why.findings) for (const one of found.evidence) all.add(one.seq);
+  return all;
 }
 
 // useFirstFound moves the focus to the next event that a new filter selects.

@@ -2,7 +2,7 @@
 import { h, Fragment } from "preact";
 import { Arrow, LETTER, Plate, toneOf } from "./arrow.jsx";
 import { lifeOf, ROW } from "./columns.js";
-import { classes, clip, columnsIn, duration, seconds } from "./text.js";
+import { bytes, classes, clip, columnsIn, duration, plain, plural, seconds } from "./text.js";
 
 const frames = new Set(["request", "response", "notification", "batch", "stray output", "invalid"]);
 
@@ -12,7 +12,7 @@ export const isFrame = (row) => frames.has(row.kind);
 // LONG is a gap in ns that is worth words.
 const LONG = 1e9;
 
-export function Row({ seq, row, y, gap, columns, picked, kin, unanswered, marked, mark, byStream }) {
+export function Row({ seq, row, y, gap, columns, picked, kin, unanswered, marked, mark, group }) {
   const middle = y + ROW / 2;
   return (
     <g class={classes("row", picked && "pick", kin && "kin", marked && "marked", row && row.kind)} data-seq={seq}>
@@ -22,17 +22,9 @@ export function Row({ seq, row, y, gap, columns, picked, kin, unanswered, marked
         {seq}
       </text>
       {row && !columns.narrow && <Time row={row} y={y} gap={gap} columns={columns} />}
-      {row && row.stream > 0 && columns.stream > columns.time && (
-        <text
-          class="small stream"
-          text-anchor="end"
-          x={columns.stream}
-          y={y + 16}
-          data-stream={row.stream}
-          onClick={(event) => (event.stopPropagation(), byStream(row.stream))}
-        >
-          {"↔" + row.stream}
-          <title>HTTP exchange {row.stream}: click to see it alone</title>
+      {row && row.size > 0 && isFrame(row) && columns.size > columns.time + 64 && (
+        <text class="small dim" text-anchor="end" x={columns.size} y={y + 16}>
+          {bytes(row.size)}
         </text>
       )}
       {!row && (
@@ -44,7 +36,7 @@ export function Row({ seq, row, y, gap, columns, picked, kin, unanswered, marked
         (isFrame(row) ? (
           <Frame row={row} y={middle} columns={columns} unanswered={unanswered} />
         ) : (
-          <Aside row={row} y={middle} columns={columns} />
+          <Aside row={row} y={middle} columns={columns} text={group.length > 0 ? groupText(row, group) : row.label} />
         ))}
     </g>
   );
@@ -95,21 +87,31 @@ function Frame({ row, y, columns, unanswered }) {
       tone={unanswered ? "fault" : toneOf(row)}
       kind={row.kind}
       text={row.label}
+      more={row.text}
     />
   );
 }
 
+// groupText names events that stand as one line.
+function groupText(row, group) {
+  const all = [row, ...group];
+  const of = all.every((one) => one.fold === "http") ? " of HTTP" : "";
+  return `${plural(all.length, "event")}${of}: ${all.map((one) => one.label).join(" · ")}`;
+}
+
 // Aside is an event that is no frame: what an end did, wrote beside the protocol, or lost.
-function Aside({ row, y, columns }) {
+function Aside({ row, y, columns, text: whole }) {
   const room = (columns.server - columns.client - 30) / LETTER;
   const tone = row.tone === "fault" ? "fault" : "dim";
-  const text = clip(row.label, room);
+  const text = clip(whole, room);
   const width = columnsIn(text) * LETTER + 16;
   const middle = (columns.client + columns.server) / 2;
   return (
     <>
       {row.kind === "stalled" && row.dir && <Stalled x={lifeOf(columns, row.dir)} y={y} />}
-      <rect class={"aside " + tone} x={middle - width / 2} y={y - 9} width={width} height="18" rx="9" />
+      <rect class={"aside " + tone} x={middle - width / 2} y={y - 9} width={width} height="18" rx="9">
+        <title>{plain(whole)}</title>
+      </rect>
       <Plate x={middle} y={y} text={text} tone={tone} />
     </>
   );
@@ -123,5 +125,7 @@ export function spoken(seq, row, mark) {
   if (!row) return `event ${seq}, not read yet`;
   const way = { c2s: "client to server", s2c: "server to client" }[row.dir];
   const found = mark && mark.map((one) => `${one.severity} ${one.rule}: ${one.text}`).join("; ");
-  return [`event ${seq}`, seconds(row.at) + " seconds", way, row.kind, row.label, found].filter(Boolean).join(", ");
+  return [`event ${seq}`, seconds(row.at) + " seconds", way, row.kind, row.label, row.text, found]
+    .filter(Boolean)
+    .join(", ");
 }

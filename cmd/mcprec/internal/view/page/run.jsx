@@ -1,9 +1,10 @@
 // A run as it is drawn: a line for each tick, what is held at the end, and the ring.
 import { h, Fragment } from "preact";
+import { useMemo } from "preact/hooks";
 import { Arrow, Cross, LETTER, Plate, short, toneOf } from "./arrow.jsx";
 import { layout, Ring } from "./ring.jsx";
 import { BREAK, hangs, LINE, lastStep, writer, yOf } from "./story.js";
-import { clip, count } from "./text.js";
+import { clip, columnsIn, count } from "./text.js";
 
 // sizeOf returns where the parts of a drawing of a width stand.
 export function sizeOf(story, width, apart) {
@@ -28,6 +29,44 @@ export function sizeOf(story, width, apart) {
   };
 }
 
+const SHARES = [0.3, 0.5, 0.7, 0.18, 0.84, 0.4, 0.6]; // of the way, where a label may stand
+const CUTS = [1, 0.6, 0.35]; // of a label's room
+const TALL = 17; // height of a label
+
+// labelsOf places the labels of the moving frames, so that none covers another: those of level arrows in the
+// middle of their lines, then those of slanted ones, which pass the lines of others, where there is room.
+function labelsOf(story, size, apart) {
+  const taken = [];
+  const free = (box) =>
+    !taken.some((other) => {
+      const across = Math.abs(box.x - other.x) < (box.width + other.width) / 2 + 4;
+      return across && Math.abs(box.y - other.y) < TALL;
+    });
+  if (apart > 0) taken.push({ x: size.width / 2, y: partingOf(apart), width: 16 * LETTER });
+  const labels = new Map();
+  const ways = story.messages.filter((frame) => frame.take).map((frame) => [frame, wayOf(frame, size, apart)]);
+  const slanted = ([, way]) => (way.y1 === way.y2 ? 0 : 1);
+  for (const [frame, way] of [...ways].sort((a, b) => slanted(a) - slanted(b) || a[1].y1 - b[1].y1)) {
+    const room = (Math.abs(way.to - way.from) * (way.y1 === way.y2 ? 1 : 0.55)) / LETTER - 4;
+    const shares = way.y1 === way.y2 ? [0.5, ...SHARES] : SHARES;
+    const places = CUTS.flatMap((cut) => shares.map((share) => [cut, share]));
+    for (const [cut, share] of places) {
+      const text = short(way.text, room * cut);
+      const box = {
+        x: way.from + (way.to - way.from) * share,
+        y: way.y1 + (way.y2 - way.y1) * share,
+        width: columnsIn(text) * LETTER + 8,
+      };
+      const inside = box.x - box.width / 2 > size.client && box.x + box.width / 2 < size.server;
+      if (!inside || !free(box)) continue;
+      taken.push(box);
+      labels.set(frame.key, { ...box, text });
+      break;
+    }
+  }
+  return labels;
+}
+
 // Run draws the part of a story between two heights of the drawing.
 export function Run({ story, width, height, from, to, step, apart, links }) {
   const size = sizeOf(story, width, apart);
@@ -38,6 +77,7 @@ export function Run({ story, width, height, from, to, step, apart, links }) {
   const moving = story.messages.filter(
     (frame) => frame.take && inside(frame.offer || frame.take, frame.give || story.lines + 1),
   );
+  const labels = useMemo(() => labelsOf(story, size, apart), [story, width, apart]);
   const lines = [];
   for (let line = 1; line <= lastStep(story); line++) if (inside(line, line)) lines.push(line);
   return (
@@ -63,7 +103,7 @@ export function Run({ story, width, height, from, to, step, apart, links }) {
         <Moving key={frame.key} frame={frame} story={story} size={size} apart={apart} seen={seen} />
       ))}
       {moving.map((frame) => (
-        <Label key={frame.key} frame={frame} story={story} size={size} apart={apart} seen={seen} />
+        <Label key={frame.key} label={labels.get(frame.key)} {...{ frame, story, size, apart, seen }} />
       ))}
       {size.standing.map((frame, n) => (
         <Standing
@@ -136,8 +176,10 @@ export function Heads({ story, width, setup, apart }) {
   );
 }
 
+const partingOf = (apart) => yOf(apart, apart) - LINE / 2 - BREAK / 2;
+
 function Parting({ size, apart }) {
-  const y = yOf(apart, apart) - LINE / 2 - BREAK / 2;
+  const y = partingOf(apart);
   return (
     <g class="apart">
       <line x1="0" x2={size.width} y1={y} y2={y} />
@@ -221,13 +263,13 @@ function Moving({ frame, size, apart, seen }) {
 }
 
 // Label is the text of a moving frame, and where it stands if that is not at its end.
-function Label({ frame, story, size, apart, seen }) {
+function Label({ frame, label, story, size, apart, seen }) {
   const way = wayOf(frame, size, apart);
   const right = way.to > way.from;
   const held = frame.held?.by === "reader" && !size.narrow && seen(story.lines + 1) === "now";
   return (
     <g class={seen(frame.take)}>
-      <Arrow {...way} part="label" />
+      {label && <Plate x={label.x} y={label.y} text={label.text} tone={way.tone} />}
       {way.headless && (
         <Plate x={way.to + (right ? 8 : -8)} y={way.y1} text="queued" tone="fault" anchor={right ? "start" : "end"} />
       )}

@@ -2,7 +2,7 @@
 // number, not the scroll of a tall element: browsers end one at 16 million pixels.
 import { h, Fragment } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { columnsOf, HEAD, lifeOf, ROW } from "./columns.js";
+import { columnsOf, HEAD, LANE, LANES, lifeOf, ROW } from "./columns.js";
 import { Overview } from "./overview.jsx";
 import { Rails, Tie } from "./rails.jsx";
 import { Row, spoken } from "./row.jsx";
@@ -23,16 +23,18 @@ export function useSize(ref) {
 }
 
 // Places are the rows that the pane goes through: all events, those of a range, or those of a filter,
-// without the deliveries unless they are asked for. A place is an index into them.
-export function Places({ events, only, within, blocks, deliveries, at }) {
+// without the deliveries unless they are asked for. Events that say only that all is well fold: those
+// behind the first of a line, and a few events of HTTP between messages. fold has the rule, or is null. A
+// place is an index into them.
+export function Places({ events, only, within, blocks, deliveries, fold, at }) {
   const [first, last] = within || [1, events];
   const from = only ? placeOf(only, first) : first - 1;
   const total = Math.max(0, (only ? placeOf(only, last + 1) : Math.min(last, events)) - from);
   const seqOf = (place) => (only ? only[from + place] : from + place + 1);
   const hidden = (place) => {
-    if (deliveries) return false;
     const seq = seqOf(place);
-    return seq !== at && blocks.row(seq)?.kind === "delivered";
+    if (seq === at) return false;
+    return (!deliveries && blocks.row(seq)?.kind === "delivered") || (fold !== null && !only && fold(seq, at));
   };
   // walk goes a number of shown rows on, or back, as far as there are any.
   const walk = (place, by) => {
@@ -48,6 +50,23 @@ export function Places({ events, only, within, blocks, deliveries, at }) {
   };
   const find = (seq) => Math.max(0, Math.min(total - 1, (only ? placeOf(only, seq) : seq - 1) - from));
   return { total, seqOf, hidden, walk, find };
+}
+
+const FEW = 4; // events of HTTP that are a sign between two rows, and no line
+
+// BLOCK is how many events fold at most: a line needs no look further.
+const BLOCK = 256;
+
+// Fold returns the rule of what folds. Events that marks have, of findings, stand on their own.
+export function Fold(blocks, marks) {
+  const quiet = (seq) => seq > 0 && !marks.has(seq) && blocks.row(seq)?.fold;
+  return (seq, at) => {
+    if (!quiet(seq)) return false;
+    const first = seq - ((seq - 1) % BLOCK);
+    if (seq > first && quiet(seq - 1) && seq - 1 !== at) return true; // behind the first, or with it
+    const next = Array.from({ length: FEW }, (_, n) => quiet(seq + n + 1));
+    return quiet(seq) === "http" && !next.every(Boolean);
+  };
 }
 
 // useTop returns the place at the top, with its part of a row, and a function that scrolls by rows.
@@ -87,20 +106,23 @@ function useTop(places, fit, at) {
 function windowOf(places, blocks, top, height) {
   const rows = [];
   const ticks = [];
+  const folded = []; // between two rows
   let place = Math.floor(top);
   let y = HEAD - (top - place) * ROW;
   for (; place < places.total && y < height; place++) {
     const seq = places.seqOf(place);
     const row = blocks.row(seq);
     if (places.hidden(place)) {
-      ticks.push({ seq, row, y });
+      if (row?.kind === "delivered") ticks.push({ seq, row, y });
+      else if (row && rows.at(-1)?.row?.fold) rows.at(-1).group.push(row);
+      else if (row) folded.push({ row, y });
       continue;
     }
     const before = seq > 1 ? blocks.row(seq - 1) : undefined;
-    rows.push({ seq, row, y, gap: row && before ? row.at - before.at : 0 });
+    rows.push({ seq, row, y, gap: row && before ? row.at - before.at : 0, group: [] });
     y += ROW;
   }
-  return { rows, ticks };
+  return { rows, ticks, folded };
 }
 
 // placer returns the y of any Seq: between its neighbours if it is not shown.
@@ -139,7 +161,7 @@ export function Sequence({
   const [top, scroll, jump] = useTop(places, fit, at);
   usePointer(pane, scroll);
   const columns = columnsOf(width, session);
-  const { rows, ticks } = windowOf(places, blocks, top, height);
+  const { rows, ticks, folded } = windowOf(places, blocks, top, height);
   const calls = callsOf(rows, blocks, only);
   const unanswered = new Set(calls.filter((call) => call.how === "open").map((call) => call.request));
   if (live) unanswered.forEach((request) => stuck.has(request) || unanswered.delete(request));
@@ -174,16 +196,19 @@ export function Sequence({
               unanswered={unanswered.has(each.seq)}
               marked={range && each.seq >= range[0] && each.seq <= range[1]}
               mark={marks.get(each.seq)}
-              byStream={byStream}
             />
           ))}
-          <Lifelines columns={columns} height={height} />
+          <Lifelines columns={columns} height={Math.min(height, footOf(rows, places, height))} />
+          {session.http && <Streams rows={rows} columns={columns} byStream={byStream} />}
+          {foldsOf(folded).map((one) => (
+            <Folded key={one.y} one={one} columns={columns} />
+          ))}
           <Rails
             calls={calls}
             first={first}
             last={last}
             yOf={yOf}
-            height={height}
+            height={Math.min(height, footOf(rows, places, height))}
             columns={columns}
             kin={kin}
             stuck={stuck}
@@ -269,6 +294,64 @@ const Lifelines = ({ columns, height }) =>
   ["client", "server"].map((end) => (
     <line key={end} class="life" x1={columns[end]} x2={columns[end]} y1={HEAD} y2={height} />
   ));
+
+// footOf is where the lines end: behind the last event there is nothing.
+function footOf(rows, places, height) {
+  const last = rows.at(-1);
+  return last && places.find(last.seq) === places.total - 1 - last.group.length ? last.y + ROW : height;
+}
+
+// foldsOf collects the events that are folded between two rows.
+function foldsOf(folded) {
+  const byY = new Map();
+  for (const { row, y } of folded) byY.set(y, [...(byY.get(y) || []), row]);
+  return Array.from(byY, ([y, rows]) => ({ y, rows }));
+}
+
+// Folded is a sign between two rows that has the events of HTTP there.
+const Folded = ({ one, columns }) => (
+  <text class="folded" text-anchor="end" x={columns.client - 6} y={one.y + 3} data-seq={one.rows[0].seq}>
+    {"+" + one.rows.length}
+    <title>{one.rows.map((row) => `#${row.seq} ${row.label}`).join("\n")}</title>
+  </text>
+);
+
+// Streams are the HTTP exchanges in sight: a lane each, with a dot for each of its events.
+function Streams({ rows, columns, byStream }) {
+  const streams = new Map();
+  for (const { row, y } of rows) {
+    if (!row?.stream) continue;
+    const stream = streams.get(row.stream) || { number: row.stream, ys: [] };
+    stream.ys.push(y + ROW / 2);
+    streams.set(row.stream, stream);
+  }
+  const free = Array(LANES).fill(-Infinity);
+  for (const stream of streams.values()) {
+    const lane = free.findIndex((until) => until < stream.ys[0]);
+    stream.lane = lane < 0 ? LANES - 1 : lane;
+    free[stream.lane] = Math.max(free[stream.lane], stream.ys.at(-1));
+  }
+  return [...streams.values()].map(({ number, ys, lane }) => {
+    const x = columns.lanes + lane * LANE + 3;
+    return (
+      <g
+        key={number}
+        class="stream"
+        data-stream={number}
+        onClick={(event) => (event.stopPropagation(), byStream(number))}
+      >
+        <path d={`M${x} ${ys[0]}V${ys.at(-1)}`} />
+        {ys.map((y) => (
+          <circle key={y} cx={x} cy={y} r="2.5" />
+        ))}
+        <text class="small stream" text-anchor="end" x={columns.stream} y={ys[0] + 4}>
+          {number}
+        </text>
+        <title>HTTP exchange {number}: click to see it alone</title>
+      </g>
+    );
+  });
+}
 
 // Ties are those of progress and the like in the window.
 function Ties({ rows, calls, columns, first }) {

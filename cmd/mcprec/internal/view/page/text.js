@@ -22,8 +22,11 @@ const rightToLeft = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]+(?: +[\u0590-\u08
 export const isolate = (text) => text.replace(rightToLeft, "\u2068$&\u2069");
 
 const ascii = /^[\x20-\x7e]*$/;
-const wide =
-  /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\u{1f300}-\u{1faff}\u{20000}-\u{3fffd}]/u;
+const wide = new RegExp(
+  "[\\u1100-\\u115f\\u2e80-\\u303e\\u3041-\\ua4cf\\uac00-\\ud7a3\\uf900-\\ufaff\\ufe30-\\ufe6f" +
+    "\\uff00-\\uff60\\u{1f300}-\\u{1faff}\\u{20000}-\\u{3fffd}]",
+  "u",
+);
 const segmenter = new Intl.Segmenter();
 
 // lettersOf returns the letters of a text as a reader counts them, each with its columns: a wide one has two.
