@@ -109,11 +109,14 @@ func newRecorder(header store.Header) *Recorder {
 	l := &log{turn: make(turn, 1), start: time.Now(), seq: 1}
 	r := &Recorder{header: header, log: l, disk: outage.Options{Bound: outage.Bound, Budget: outage.Shared}}
 	if r.header.ID == "" {
-		r.header.ID = store.SessionID(uuid.Must(uuid.NewV7()).String())
+		r.header.ID = NewID()
 	}
 	l.sum.ID = r.header.ID
 	return r
 }
+
+// NewID returns an id for a session that begins now.
+func NewID() store.SessionID { return store.SessionID(uuid.Must(uuid.NewV7()).String()) }
 
 // ID returns the session's id.
 func (r *Recorder) ID() store.SessionID { return r.header.ID }

@@ -111,7 +111,6 @@ var doors = map[string][]string{
 		"ci --accept F -- mcprec serve G", "ci F -- fakeserver stderr password=live-pw-9z8y7x", "ci --timeout 1s --target {URL}?api_key=query-key-6b5a4c --header X-Api-Key:x-api-key-5e4d3c F"},
 	"check":  {"check S", "check --format json H", "check --format junit S", "check --format sarif S", "check --schema S", "check --forbid-tool login --format junit S", "check --all", "check --all --format json"},
 	"why":    {"why S", "why H", "why F", "why --format json S", "why --format json H", "why --after 0s F", "why --after 0s --format json H"},
-	"probe":  {"probe -- fakeserver stderr password=live-pw-9z8y7x", "probe --format json -- mcprec serve F"},
 	"buffer": {"buffer S", "buffer --format json H", "buffer F"},
 	"diff":   {"diff S G", "diff --format json F G", "diff --format junit S G", "diff --bytes S G", "diff S H"},
 	"state":  {"state S", "state --format json H", "state --at 6 --diff 100% S", "state F", "state --first failures>0 S", "state --first failures>0 --format json F"},

@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -22,10 +23,11 @@ import (
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/replay/closed"
 	"github.com/mcprec/mcprec/replay/explore"
-	"github.com/mcprec/mcprec/replay/explore/shrink"
 	"github.com/mcprec/mcprec/replay/external"
+	"github.com/mcprec/mcprec/replay/probe"
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/replay/why"
+	"github.com/mcprec/mcprec/replay/workload"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/store/jsonl"
 	"github.com/mcprec/mcprec/transport/phrase"
@@ -44,6 +46,7 @@ type exploreOptions struct {
 	schedules  int
 	seed       uint64
 	budget     time.Duration
+	measure    bool
 	chosen     func(flags ...string) bool // reports whether one of the flags was given
 }
 
@@ -52,7 +55,8 @@ func newExplore() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explore [flags] [SESSION] [-- COMMAND [ARG]...]",
 		Short: "Play a session in many orders and find what hangs",
-		Example: `  mcprec explore --client python-sdk@1.3
+		Example: `  mcprec explore -- npx -y @modelcontextprotocol/server-everything
+  mcprec explore --call 'search {"q":"x"}' -o made.jsonl -- node dist/index.js
   mcprec explore SESSION -- node dist/index.js
   mcprec explore --target http://localhost:%PORT/mcp -- node http.js %PORT
   mcprec explore SESSION --as-server -- node client.mjs %SERVER`,
@@ -69,10 +73,13 @@ func newExplore() *cobra.Command {
 		ValidArgsFunction: completeSessions,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			own, command := beforeDash(cmd, args)
-			if len(command) > 0 {
+			switch {
+			case len(command) > 0 && o.measure:
+				return runMeasure(cmd, o, own, command)
+			case len(command) > 0:
 				return runExploreProcess(cmd, o, firstOf(own), command)
 			}
-			for _, name := range []string{"env", "dir", "target", "header", "as-server", "same-output", "jobs", "script"} {
+			for _, name := range []string{"env", "dir", "target", "header", "as-server", "same-output", "jobs", "script", "call", "all-tools", "measure"} {
 				if o.chosen(name) {
 					return cli.Usagef("--%s is for a process: mcprec explore SESSION -- COMMAND [ARG]...", name)
 				}
@@ -92,12 +99,13 @@ func newExplore() *cobra.Command {
 	f.StringArrayVarP(&o.capacities, "buffer", "c", []string{"sweep"}, "`N` messages, c2s=N,s2c=N, unbounded, or sweep (0, 1, unbounded); may be repeated")
 	names := namesOf(explore.Strategies, func(s explore.NamedStrategy) string { return s.Name })
 	addChoice(cmd, &o.strategy, "strategy", "how to choose the next step", names...)
-	f.IntVarP(&o.schedules, "orders", "n", 400, "how many orders to play; 100 with COMMAND")
+	f.IntVarP(&o.schedules, "orders", "n", 400, "how many orders; 100 with COMMAND")
 	f.DurationVar(&o.budget, "limit", 0, "end the search after this time (2m; with COMMAND never)")
 	f.Uint64Var(&o.seed, "seed", 0, "other choices of the same strategy")
 	f.StringVar(&o.token, "token", "", "play the one order of this `TOKEN`")
 	addChoice(cmd, &o.level, "vary", "what may change: delivery, or sending too", "delivery", "sending")
-	addOutFlags(cmd, &o.out, "", "write the smallest session that hangs so to `FILE`")
+	f.BoolVar(&o.measure, "measure", false, "measure how the server COMMAND works: its model")
+	addOutFlags(cmd, &o.out, "", "write the made session, or the smallest that hangs so, to `FILE`")
 	addFormat(cmd, &o.format, "text", "json")
 	completeWords(cmd, "buffer", "sweep", "0", "1", "c2s=", "unbounded")
 	return cmd
@@ -224,7 +232,7 @@ func runExplore(cmd *cobra.Command, o exploreOptions, arg string) (err error) {
 	}
 	found.Decided = found.Verdict == explore.Pass && plan.Level == explore.DeliveryOrder && plan.Token == ""
 	if o.out.Name != "" {
-		if err := writeSmallest(cmd, o.out, events, ends, found); err != nil {
+		if err := recording.WriteSmallest(o.out, exactOut(cmd), cmd.ErrOrStderr(), events, ends, found); err != nil {
 			return err
 		}
 	}
@@ -281,105 +289,13 @@ func progressText(p explore.Progress, budget time.Duration) string {
 	return text + "; ^C ends it with a report"
 }
 
-// writeSmallest writes the smallest session that fails as in the report, and prints on stderr
-// how to use it.
-func writeSmallest(cmd *cobra.Command, out cli.File, events []store.Event, ends closed.Models, r explore.Report) error {
-	if r.Verdict != explore.Hang {
-		_, err := fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: nothing written to %s: no run hangs\n", out.Name)
-		return err
-	}
-	use := "mcprec replay --expect " + phrase.ShellWord(out.Name)
-	if small, ok := replayable(events, ends, r); ok {
-		events = small
-	} else {
-		token := r.Token
-		if r.Smaller != nil {
-			events, token = r.Smaller.Events, r.Smaller.Token
-		}
-		use = fmt.Sprintf("mcprec explore --client %v --server %v --token %s %s", ends.Client, ends.Server, token, phrase.ShellWord(out.Name))
-	}
-	err := out.Write(exactOut(cmd), func(w io.Writer) error { return session.Encode(w, jsonl.Each(events)) })
-	if err == nil {
-		_, err = fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: written to %s; it hangs with %s\n", out.Name, use)
-	}
-	return err
-}
-
-// replayable returns the smallest session that hangs in this way when it is replayed in its
-// own order, with the verdict in its header. At level SendingOrder its order is the failing run's. It
-// returns false if the closed replay, which has no schedule, does not find the hang.
-func replayable(events []store.Event, ends closed.Models, report explore.Report) ([]store.Event, bool) {
-	if report.Level != explore.DeliveryOrder {
-		events = inOrderOf(report.Events, events)
-	}
-	capacity := closed.Capacity{C2S: closed.Room(report.Capacity.C2S), S2C: closed.Room(report.Capacity.S2C)}
-	found := shrink.Session(events, shrink.Closed(ends.Client, ends.Server), shrink.Options{Capacity: capacity})
-	if !strings.HasPrefix(found.Fingerprint, closed.Hang+" "+report.Category+":") {
-		return nil, false
-	}
-	events = found.Events
-	i := slices.IndexFunc(events, func(event store.Event) bool { return event.Kind == store.Opened })
-	if i < 0 {
-		return events, true
-	}
-	header, err := store.ParseHeader(events[i].Payload)
-	if err != nil {
-		return events, true
-	}
-	header.Expect = closed.Expectation{
-		Verdict: closed.Hang, Category: report.Category,
-		Setup: closed.Setup{Capacity: found.Capacity, Client: ends.Client, Server: ends.Server},
-	}.String()
-	events = slices.Clone(events)
-	events[i].Payload = header.Encode()
-	return events, true
-}
-
-// inOrderOf returns the session with its frames in the order of a run that did not end. Frames
-// that the run does not have follow in their own order.
-func inOrderOf(run, session []store.Event) []store.Event {
-	var events []store.Event
-	if session[0].Kind == store.Opened {
-		events = append(events, session[0])
-	}
-	said := map[string]int{}
-	key := func(event store.Event) string { return event.Dir.String() + string(event.Payload) }
-	for _, e := range run {
-		if e.Kind == store.Frame {
-			said[key(e)]++
-			events = append(events, e)
-		}
-	}
-	for _, e := range session {
-		if e.Kind == store.Frame && said[key(e)] > 0 {
-			said[key(e)]--
-		} else if e.Kind == store.Frame {
-			events = append(events, e)
-		}
-	}
-	for i := range events {
-		events[i].Seq = uint64(i + 1)
-		events[i].At = 0
-	}
-	return events
-}
-
-// serverOptions are the flags of explore and probe for a process.
-type serverOptions struct {
-	env    []string
-	folder string
-}
-
-func (s *serverOptions) addFlags(cmd *cobra.Command) {
-	f := cmd.Flags()
-	f.StringArrayVar(&s.env, "env", nil, "with COMMAND: set `NAME=VALUE` for the process")
-	f.StringVar(&s.folder, "dir", "", "with COMMAND: give each process a copy of `FOLDER`")
-}
-
-// processOptions are the flags of explore for a server or a client process.
+// processOptions are the flags for a server or a client process.
 type processOptions struct {
-	serverOptions
+	env        []string
+	folder     string
 	target     recording.DriveTarget
+	calls      []string
+	allTools   bool
 	asServer   bool
 	sameOutput bool
 	jobs       int
@@ -387,8 +303,11 @@ type processOptions struct {
 }
 
 func (p *processOptions) addFlags(cmd *cobra.Command) {
-	p.serverOptions.addFlags(cmd)
 	f := cmd.Flags()
+	f.StringArrayVar(&p.calls, "call", nil, "without SESSION: call this `TOOL`, too, its arguments behind it")
+	f.BoolVar(&p.allTools, "all-tools", false, "without SESSION: call the tools that write, too")
+	f.StringArrayVar(&p.env, "env", nil, "with COMMAND: set `NAME=VALUE` for the process")
+	f.StringVar(&p.folder, "dir", "", "with COMMAND: give each process a copy of `FOLDER`")
 	f.StringVar(&p.target.URL, "target", "", "COMMAND is an HTTP server with its endpoint at `URL`")
 	f.StringArrayVar(&p.target.Headers, "header", nil, "with --target: send this `HEADER`, too")
 	f.BoolVar(&p.asServer, "as-server", false, "COMMAND is a client, which starts %SERVER")
@@ -439,6 +358,67 @@ func (o exploreOptions) checkProcess() error {
 	return nil
 }
 
+// isMade reports whether the session is made for the server: none was named, and no token, which is of one.
+func (o exploreOptions) isMade(arg string) bool {
+	return arg == "" && o.token == "" && !o.process.asServer
+}
+
+// wishes reads the flags about the calls of a session that is made.
+func (p processOptions) wishes() (wishes workload.Wishes, err error) {
+	wishes.AllTools = p.allTools
+	for _, text := range p.calls {
+		call, err := workload.ParseCall(text)
+		if err != nil {
+			return wishes, cli.Usagef("--call %v", err)
+		}
+		wishes.Calls = append(wishes.Calls, call)
+	}
+	return wishes, nil
+}
+
+// makeSession makes a session with the server, and keeps it: in the file of --out, or in the store.
+func (o exploreOptions) makeSession(cmd *cobra.Command, server external.Server) (_ *session.Recording, err error) {
+	wishes, err := o.process.wishes()
+	if err != nil {
+		return nil, err
+	}
+	command := slices.Concat(server.Command, o.process.target.Headers)
+	d, err := o.Home.Masker(nil)
+	if err != nil {
+		return nil, err
+	}
+	masker := d.Of(store.Header{Command: command, URL: server.URL})
+	say := func(text string) { fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: %s\n", masker.Text(text)) }
+	stop, cancel := context.WithCancel(cmd.Context())
+	defer cancel()
+	wanted := cli.UntilSignal(cancel)
+	events, err := recording.Making{Server: server, Wishes: wishes, Recorder: "mcprec " + version(), Say: say, Stop: stop.Done()}.Make()
+	if sig := wanted(); sig != nil {
+		return nil, &cli.Status{Code: cli.ExitFine, Signal: sig}
+	}
+	if err != nil {
+		return nil, masker.Fault(err)
+	}
+	argument := o.out.Name
+	if argument != "" {
+		err = o.out.Write(exactOut(cmd), func(w io.Writer) error { return session.Encode(w, masker.Events(jsonl.Each(events))) })
+	} else {
+		var db *session.Store
+		if db, err = openStore(cmd, o.home); err != nil {
+			return nil, err
+		}
+		defer closeInto(&err, db)
+		var id store.SessionID
+		id, err = session.Save(cmd.Context(), db, jsonl.Each(events))
+		argument = string(id)
+	}
+	if err != nil {
+		return nil, err
+	}
+	say("the session is " + phrase.ShellWord(argument))
+	return session.NewRecording(o.Home, argument, events, command, server.URL)
+}
+
 // processSearch is the exploration of a process.
 type processSearch struct {
 	recorded *session.Recording
@@ -452,6 +432,9 @@ func (o exploreOptions) openProcess(cmd *cobra.Command, arg string, command []st
 	if err := o.checkProcess(); err != nil {
 		return p, err
 	}
+	if isMade := o.isMade(arg); !isMade && (len(o.process.calls) > 0 || o.process.allTools) {
+		return p, cli.Usagef("--call and --all-tools are for a session that is made: leave SESSION, --token and --as-server out")
+	}
 	if p.server, err = o.process.server(command); err != nil {
 		return p, err
 	}
@@ -462,7 +445,11 @@ func (o exploreOptions) openProcess(cmd *cobra.Command, arg string, command []st
 	if err := p.server.Check(o.process.jobs); err != nil {
 		return p, cli.Usagef("--target: %v", err)
 	}
-	p.recorded, err = session.OpenRecording(cmd.Context(), o.Home, arg, cmd.InOrStdin(), cmd.ErrOrStderr(), slices.Concat(command, o.process.target.Headers), p.server.URL)
+	if isMade := o.isMade(arg); isMade {
+		p.recorded, err = o.makeSession(cmd, p.server)
+	} else {
+		p.recorded, err = session.OpenRecording(cmd.Context(), o.Home, arg, cmd.InOrStdin(), cmd.ErrOrStderr(), slices.Concat(command, o.process.target.Headers), p.server.URL)
+	}
 	if err != nil {
 		return p, err
 	}
@@ -489,16 +476,20 @@ func (o exploreOptions) openProcess(cmd *cobra.Command, arg string, command []st
 
 // runExploreProcess explores a server process, or a client process.
 func runExploreProcess(cmd *cobra.Command, o exploreOptions, arg string, command []string) (err error) {
+	script := cli.File{Name: o.process.script, Force: o.out.Force}
+	if err := errors.Join(o.out.Check(), script.Check()); err != nil {
+		return err
+	}
 	p, err := o.openProcess(cmd, arg, command)
 	if err != nil {
 		return err
 	}
+	if o.isMade(arg) {
+		arg = p.recorded.Argument
+		o.out = cli.File{} // it has the session
+	}
 	if !o.chosen("orders") {
 		o.schedules = 100 // each is a process, and takes about a second
-	}
-	script := cli.File{Name: o.process.script, Force: o.out.Force}
-	if err := errors.Join(o.out.Check(), script.Check()); err != nil {
-		return err
 	}
 	stdout := exactOut(cmd)
 	if script.Name == "-" {
@@ -572,13 +563,82 @@ func (p processSearch) next(o exploreOptions, found external.Report, arg string)
 	}
 	token := found.Findings[0].Token
 	if o.chosen("env", "dir", "target", "as-server") || arg == "-" {
-		return fmt.Sprintf("To see the first: the same command with --token %s -o FILE, then mcprec view FILE.\n", token)
+		with := "--token " + token + " -o FILE"
+		if arg != "" && arg != "-" {
+			with = "the session " + phrase.ShellWord(arg) + " and " + with
+		}
+		return fmt.Sprintf("To see the first: the same command with %s, then mcprec view FILE.\n", with)
 	}
 	rest := " -- " + phrase.ShellLine(p.recorded.Masker.Texts(p.server.Command)...) + "\n"
 	if arg != "" {
 		rest = " " + phrase.ShellWord(arg) + rest
 	}
 	return "See it:  mcprec view --token " + token + rest + "Send it: mcprec explore --token " + token + " --script=finding.sh" + rest
+}
+
+// runMeasure measures the model of a server.
+func runMeasure(cmd *cobra.Command, o exploreOptions, own, command []string) error {
+	wishes, err := o.process.wishes()
+	switch {
+	case err != nil:
+		return err
+	case len(own) > 0 || o.token != "" || o.out.Name != "" || o.process.script != "" || o.process.asServer || o.process.allTools:
+		return cli.Usagef("--measure needs no session, and finds none: mcprec explore --measure -- COMMAND [ARG]...")
+	case o.process.target.URL != "":
+		return cli.Usagef("--measure is for a server on its standard input and output, not for --target")
+	case len(wishes.Calls) > 1:
+		return cli.Usagef("--measure with several --call: name one tool, that asks the client or is slow")
+	}
+	server, err := o.process.server(command)
+	if err != nil {
+		return err
+	}
+	options := probe.Options{}
+	if len(wishes.Calls) > 0 {
+		options.Call, options.Arguments = wishes.Calls[0].Tool, string(wishes.Calls[0].Arguments)
+	}
+	stop, cancel := context.WithCancel(cmd.Context())
+	defer cancel()
+	line := output.NewProgress(cmd.ErrOrStderr())
+	began := time.Now()
+	wanted := cli.UntilSignal(cancel)
+	found, err := external.Probe(server, options, stop.Done(), func(experiments int) {
+		line.Draw(time.Since(began), func() string { return fmt.Sprintf("explore: %d experiments; ^C ends it", experiments) })
+	})
+	line.Erase()
+	if sig := wanted(); sig != nil && errors.Is(err, external.ErrStopped) {
+		fmt.Fprintln(cmd.ErrOrStderr(), "mcprec: interrupted before there was a result")
+		return &cli.Status{Code: cli.ExitFine, Signal: sig}
+	}
+	var refused *probe.Refusal
+	if errors.As(err, &refused) {
+		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: %v\n", err)
+		return cli.ErrVerdict
+	}
+	if err != nil {
+		return err
+	}
+	return printVerdict(cmd, o.format, found, true)
+}
+
+// server returns the server of a command with the flags for it.
+func (p processOptions) server(command []string) (server external.Server, err error) {
+	for _, setting := range p.env {
+		if name, _, found := strings.Cut(setting, "="); !found || name == "" {
+			return server, cli.Usagef("--env %s: want NAME=VALUE", setting)
+		}
+	}
+	server = external.Server{Command: command, Env: p.env}
+	if p.folder == "" {
+		return server, nil
+	}
+	if server.Folder, err = filepath.Abs(p.folder); err != nil {
+		return server, err
+	}
+	if info, err := os.Stat(server.Folder); err != nil || !info.IsDir() {
+		return server, cli.Usagef("--dir %s: there is no such folder", p.folder)
+	}
+	return server, nil
 }
 
 // playToken plays the order of a token to the server of a command, and makes the play the standard input of

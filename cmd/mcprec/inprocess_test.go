@@ -15,7 +15,7 @@ import (
 
 // needOwnProcess are the commands that need a process of their own: they serve, start mcprec again, or
 // pass on signals.
-var needOwnProcess = []string{"record", "serve", "explored-server", "demo", "probe"}
+var needOwnProcess = []string{"record", "serve", "explored-server", "demo"}
 
 // inProcess runs a command line as the program does, without the start of a process, which costs more
 // than most commands. A nil stdin is at its end.

@@ -27,7 +27,8 @@ func TestNothingLeft(t *testing.T) {
 		"client":  append([]string{"explore", seed, "--as-server"}, leaving(`sh -c 'sleep 1000 | "$0"' "%SERVER"`)...),
 		"drive":   append([]string{"drive", seed, "--timeout", "1h"}, mute...),
 		"ci":      append([]string{"ci", seed, "--timeout", "1h"}, mute...),
-		"probe":   append([]string{"probe"}, answers...),
+		"measure": append([]string{"explore", "--measure"}, answers...),
+		"made":    append([]string{"explore", "--store", t.TempDir(), "--orders", "300"}, answers...),
 	}
 	for name, args := range commands {
 		for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGKILL} {
@@ -59,7 +60,8 @@ func TestNothingLeft(t *testing.T) {
 		"explore": append([]string{"explore", seed, "--orders", "4"}, answers...),
 		"drive":   append([]string{"drive", seed}, answers...),
 		"ci":      append([]string{"ci", seed}, answers...),
-		"probe":   append([]string{"probe"}, answers...),
+		"measure": append([]string{"explore", "--measure"}, answers...),
+		"made":    append([]string{"explore", "--store", t.TempDir(), "--orders", "4"}, answers...),
 	} {
 		t.Run(name+" ends", func(t *testing.T) {
 			run := startFertile(t, nil, args...)

@@ -107,7 +107,7 @@ Where none is given, it is the newest in which something was asked.`,
 	add(firstGroup, newRecord(std), newWrap(), newList(), newShow(), newView(), newWhy(), newCheck(), newExplore(), newCI(), newServe(std))
 	add("Record", newDemo(), newUnwrap(), newImport(), newExport())
 	add("Look", newState(), newStats(), newDiff(), newMCP(std))
-	add("Play", newReplay(), newDrive(), newProbe())
+	add("Play", newReplay(), newDrive())
 	add("Keep", newDoctor(), newRemove(), newRedact(), newStore(), newShare(std))
 	root.AddCommand(newPassOn())
 	root.AddCommand(&cobra.Command{

@@ -44,6 +44,7 @@
 //	report.go     what is said
 //	shown.go      a play as it went, and as a session
 //	script.go, script.sh  a play as a shell script, for those without mcprec
+//	make.go       a session that is made: a client that was not recorded, played once
 //	probe.go      the experiments of package probe on a server process
 //
 // # What it refuses to do

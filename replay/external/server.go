@@ -128,7 +128,7 @@ type outcome struct {
 // start starts a process. The connection over HTTP is nil for other servers.
 func (s serverPeer) start(at place) (*process, connection, exchanges, error) {
 	if s.URL != "" {
-		listens := standin.Dial(s.events, s.URL).Listen != streamable.ListenNever
+		listens := len(s.events) == 0 || standin.Dial(s.events, s.URL).Listen != streamable.ListenNever // none: the session is being made
 		process, web, err := startWebServer(s.Server, listens || !isOverHTTP(s.events), at)
 		return process, web, web, err
 	}
@@ -153,17 +153,22 @@ func (s serverPeer) results() (requests []uint64) {
 
 // play starts a process, plays the schedule and ends the process.
 func (s serverPeer) play(schedule Schedule, patience patience) (played play, err error) {
+	driver := standin.NewDriver(s.events, match.Rules{By: match.ByMethod})
+	driver.AllowReorder()
+	return s.playWith(recordedScript{driver, droppedIn(s.events)}, schedule, patience)
+}
+
+// playWith plays a half.
+func (s serverPeer) playWith(half clientHalf, schedule Schedule, patience patience) (played play, err error) {
 	err = inPlace(s.Folder, s.stop, func(at place) error {
 		process, line, http, err := s.start(at)
 		if err != nil {
 			return err
 		}
 		defer process.kill()
-		driver := standin.NewDriver(s.events, match.Rules{By: match.ByMethod})
-		driver.AllowReorder()
 		p := &player{
-			schedule: schedule, patience: patience, dir: at.dir, recorded: s.Folder, driver: driver, process: process, line: line, http: http,
-			session: newPlayedSession(), dropped: droppedIn(s.events), requests: map[*timeline.Call]*request{}, play: play{answers: map[uint64]string{}, trace: newTrace(s.keeps)},
+			schedule: schedule, patience: patience, dir: at.dir, recorded: cmp.Or(s.Folder, folderMark), half: half, process: process, line: line, http: http,
+			session: newPlayedSession(), requests: map[*timeline.Call]*request{}, play: play{answers: map[uint64]string{}, trace: newTrace(s.keeps)},
 		}
 		p.run()
 		p.play.trace.giveUp(p.play.found)

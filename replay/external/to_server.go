@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcprec/mcprec/replay/standin"
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
@@ -21,13 +20,12 @@ type player struct {
 	schedule Schedule
 	patience patience
 	dir      string // the folder of the process
-	recorded string // the path that it takes the place of
-	driver   *standin.Driver
+	recorded string // the path that it takes the place of, or its mark
+	half     clientHalf
 	process  *process
 	line     connection
 	http     exchanges // nil: over stdio
 	session  *playedSession
-	dropped  map[planned]bool // recorded requests to which no answer is owed
 	requests map[*timeline.Call]*request
 
 	number  int       // frames that the driver has returned
@@ -60,7 +58,7 @@ func (p *player) owed() (list []*request) {
 
 // run plays the schedule to its end, or to the first fault.
 func (p *player) run() {
-	p.take(p.driver.Start())
+	p.take(p.half.Start())
 	for {
 		if p.rest() {
 			return
@@ -69,8 +67,8 @@ func (p *player) run() {
 		if len(chunk) == 0 && p.resume() {
 			continue
 		}
-		if len(chunk) == 0 && p.driver.Waiting() {
-			p.take(p.driver.GiveUpWaiting())
+		if len(chunk) == 0 {
+			p.take(p.half.giveUp())
 			chunk = p.next()
 		}
 		if len(chunk) == 0 {
@@ -100,7 +98,7 @@ func (p *player) resume() bool {
 // take takes frames that the driver has returned. Answers go out at once, unless they are held.
 func (p *player) take(frames []transport.Frame) {
 	for _, f := range frames {
-		s := sending{p.number, p.driver.Seq(p.number), f}
+		s := sending{p.number, p.half.place(p.number), f}
 		p.number++
 		switch {
 		case !isAnswer(f):
@@ -158,7 +156,7 @@ func (p *player) next() (chunk []sending) {
 		return p.ready
 	}
 	first := sorted()[0].seq
-	last := first
+	last := p.half.together(first)
 	for _, c := range p.schedule {
 		if c.Kind == Join && c.First == first {
 			last = max(last, c.Last)
@@ -168,7 +166,7 @@ func (p *player) next() (chunk []sending) {
 		s := p.ready[0]
 		p.ready = p.ready[1:]
 		chunk = append(chunk, s)
-		p.take(p.driver.Wrote(s.number)) // others may follow it in the same write
+		p.take(p.half.Wrote(s.number)) // others may follow it in the same write
 		sorted()
 	}
 	return chunk
@@ -239,14 +237,14 @@ func (p *player) send(chunk []sending) (how Kind) {
 
 // describe takes a frame that goes out, and tells what it is. It returns its requests as well.
 func (p *player) describe(s sending) (about frame, requests []*request) {
-	about = frame{seq: s.seq, size: len(s.frame.Bytes), needs: p.driver.Needs(s.seq)}
+	about = frame{seq: s.seq, size: len(s.frame.Bytes), needs: p.half.needs(s.seq)}
 	for _, m := range p.session.take(transport.ClientToServer, s.frame).Messages {
 		about.what = strings.TrimSpace(m.Method + " " + timeline.TargetOf(m.Message))
 		about.isHello = m.Method == mcp.MethodInitialize
 		if m.Role != timeline.Asks {
 			continue
 		}
-		r := &request{isOwed: !p.dropped[planned{s.seq, m.Call.Key()}]}
+		r := &request{isOwed: p.half.isOwed(planned{s.seq, m.Call.Key()})}
 		if r.isOwed {
 			about.isRequest = true
 			about.id = m.ID
@@ -294,9 +292,9 @@ func (p *player) write(chunk []sending, splits ...int) {
 	if len(splits) > 0 {
 		p.play.trace.split(splits[0])
 	}
-	if p.recorded != "" {
-		for i := range chunk {
-			chunk[i].frame.Bytes = bytes.ReplaceAll(chunk[i].frame.Bytes, []byte(p.recorded), []byte(p.dir))
+	for i := range chunk {
+		for _, mark := range []string{p.recorded, folderMark} {
+			chunk[i].frame.Bytes = bytes.ReplaceAll(chunk[i].frame.Bytes, []byte(mark), []byte(p.dir))
 		}
 	}
 	p.line.send(chunk, splits, func() {
@@ -411,16 +409,14 @@ func (p *player) hear() (isMore bool) {
 				}
 			}
 		}
-		p.take(p.driver.Receive(f))
+		p.take(p.half.Receive(f))
 	}
 	return isMore
 }
 
 // heard notes what the server has said, with the recorded folder in the place of the process's.
 func (p *player) heard(f transport.Frame) {
-	if p.recorded != "" {
-		f.Bytes = bytes.ReplaceAll(f.Bytes, []byte(p.dir), []byte(p.recorded))
-	}
+	f.Bytes = bytes.ReplaceAll(f.Bytes, []byte(p.dir), []byte(p.recorded))
 	p.play.trace.mute(p.process.unread)
 	p.play.trace.add(Heard, f.Bytes)
 }

@@ -53,6 +53,19 @@ func OpenRecording(ctx context.Context, h Home, arg string, in io.Reader, errs i
 	return r, err
 }
 
+// NewRecording returns a session that was made for a live peer, whose command or URL it has. argument names it in a
+// command to copy.
+func NewRecording(h Home, argument string, events []store.Event, command []string, url string) (*Recording, error) {
+	r := &Recording{Name: argument, Argument: argument, Events: events}
+	var err error
+	if r.Header, err = store.ParseHeader(events[0].Payload); err != nil {
+		return nil, err
+	}
+	d, err := h.Masker(nil)
+	r.Masker = d.Of(store.Header{Command: command, URL: url})
+	return r, err
+}
+
 // Project passes the recorded events through a projection.
 func (r *Recording) Project(projection timeline.Projection) error {
 	return timeline.Project(timeline.Steps(jsonl.Each(r.Events)), projection)

@@ -1,0 +1,151 @@
+package recording
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcprec/mcprec/cmd/mcprec/internal/cli"
+	"github.com/mcprec/mcprec/recorder"
+	"github.com/mcprec/mcprec/replay/external"
+	"github.com/mcprec/mcprec/replay/timeline"
+	"github.com/mcprec/mcprec/replay/workload"
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport/mcp"
+	"github.com/mcprec/mcprec/transport/phrase"
+)
+
+// Making makes a session with a server that nobody has recorded.
+type Making struct {
+	Server   external.Server
+	Wishes   workload.Wishes
+	Recorder string // the name and version in the header
+	// Say prints a text on standard error. What is called is said before the first call.
+	Say  func(text string)
+	Stop <-chan struct{}
+}
+
+// longestCall is how long a call may take that nobody named: each order makes it again.
+const longestCall = 2 * time.Second
+
+// Make makes the session. A call that is too slow for a search is left out, and the session made again.
+func (m Making) Make() (events []store.Event, err error) {
+	header := store.Header{ID: recorder.NewID(), Start: time.Now(), Transport: "stdio", Command: m.Server.Command, Recorder: m.Recorder}
+	if m.Server.URL != "" {
+		header.Transport, header.URL = "http", m.Server.URL
+	}
+	if m.Wishes.Without == nil {
+		m.Wishes.Without = map[string]string{}
+	}
+	const tries = 4
+	for try := 1; ; try++ {
+		var unknown error
+		caller := workload.NewCaller(func(offer workload.Offer) workload.Agenda {
+			agenda := workload.Choose(offer, m.Wishes)
+			if unknown = notOffered(offer, m.Wishes, agenda); unknown != nil {
+				return workload.Agenda{}
+			}
+			m.Say(planText(offer, agenda, try))
+			return agenda
+		})
+		made, err := external.Make(m.Server, caller, header, m.Stop)
+		if err == nil {
+			err = unknown
+		}
+		if err != nil {
+			return nil, err
+		}
+		if try < tries && m.leaveOutSlow(made) {
+			continue
+		}
+		m.Say(madeText(made))
+		return made.Events, nil
+	}
+}
+
+// notOffered is the error of a call that a user names and that cannot be made.
+func notOffered(offer workload.Offer, wishes workload.Wishes, agenda workload.Agenda) error {
+	for _, call := range wishes.Calls {
+		for _, omitted := range agenda.Omitted {
+			if omitted.Tool != call.Tool {
+				continue
+			}
+			if slices.ContainsFunc(offer.Tools, func(t workload.OfferedTool) bool { return t.Name == call.Tool }) {
+				return cli.Usagef("--call %s: %s; give them: --call '%s {…}'", phrase.ShellWord(call.Tool), omitted.Why, call.Tool)
+			}
+			var names []string
+			for _, t := range offer.Tools {
+				names = append(names, phrase.Name(t.Name))
+			}
+			return cli.Usagef("--call %s: the server offers no such tool; it offers %s", phrase.ShellWord(call.Tool), phrase.Shorten(strings.Join(names, ", "), 400))
+		}
+	}
+	return nil
+}
+
+// planText says what will be called.
+func planText(offer workload.Offer, agenda workload.Agenda, try int) string {
+	if try > 1 {
+		return "the session is made again without what is too slow"
+	}
+	var has []string
+	for _, kind := range []struct {
+		count int
+		noun  string
+	}{{len(offer.Tools), "tool"}, {len(offer.Prompts), "prompt"}, {len(offer.Resources), "resource"}} {
+		if kind.count > 0 {
+			has = append(has, phrase.Plural(kind.count, kind.noun))
+		}
+	}
+	offers := strings.Join(has, ", ")
+	if offers == "" {
+		offers = "no tools, prompts or resources"
+	}
+	return fmt.Sprintf("no session was named, so one is made: %s, revision %s, offers %s. Beside its lists it is asked for\n%s",
+		phrase.Name(offer.Server), phrase.Name(offer.Revision), offers, strings.TrimRight(agenda.Text(), "\n"))
+}
+
+// leaveOutSlow notes the tools whose calls take too long, and reports whether there are any. A call without an answer
+// stays, unless a timer of the server may still bring it: it is what a search looks for.
+func (m Making) leaveOutSlow(made external.Made) (isAny bool) {
+	isNamed := func(tool string) bool {
+		return slices.ContainsFunc(m.Wishes.Calls, func(call workload.NamedCall) bool { return call.Tool == tool })
+	}
+	mayStillCome := made.Fault != nil && made.Fault.Kind == external.Hang && !made.Fault.Certain
+	for _, call := range timeline.CallsOf(made.Events).All() {
+		if call.Method != mcp.MethodCallTool || isNamed(call.Target) || m.Wishes.Without[call.Target] != "" {
+			continue
+		}
+		switch {
+		case call.Answered() && call.Latency > longestCall:
+			m.Wishes.Without[call.Target] = fmt.Sprintf("it took %v, and each order would make the call again; --call names it all the same", phrase.Brief(call.Latency))
+		case !call.Answered() && call.Cancelled == 0 && mayStillCome:
+			m.Wishes.Without[call.Target] = "it had no answer for a long time, and " + made.Fault.Stand + "; --call names it all the same"
+		default:
+			continue
+		}
+		m.Say(fmt.Sprintf("not called: %s: %s", phrase.Name(call.Target), m.Wishes.Without[call.Target]))
+		isAny = true
+	}
+	return isAny
+}
+
+// madeText says what came of the calls.
+func madeText(made external.Made) string {
+	requests, failed, first := 0, 0, ""
+	for _, call := range timeline.CallsOf(made.Events).All() {
+		requests++
+		if call.Failure == "" {
+			continue
+		}
+		if failed++; first == "" {
+			first = strings.TrimSpace(call.Method + " " + phrase.Name(call.Target))
+		}
+	}
+	text := fmt.Sprintf("the session has %s", phrase.Plural(requests, "request"))
+	if failed > 0 {
+		text += fmt.Sprintf("; %d answered with an error, the first is %s: --call 'TOOL {…}' gives better arguments", failed, first)
+	}
+	return text
+}

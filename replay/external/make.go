@@ -1,0 +1,114 @@
+package external
+
+import (
+	"fmt"
+
+	"github.com/mcprec/mcprec/replay/standin"
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/leftover"
+	"github.com/mcprec/mcprec/transport/procfs"
+)
+
+// Maker is a client that makes up what it says while it hears the server, such as that of package workload. Its
+// frames count from 0 in the order in which it returned them.
+type Maker interface {
+	// Start returns the first frames.
+	Start() []transport.Frame
+	// Receive takes a frame of the server, and returns what the client says to it.
+	Receive(transport.Frame) []transport.Frame
+	// Together returns the last of the frames that go out in one write with a frame.
+	Together(frame int) (last int)
+	// CallsOff reports whether a frame has a request that the client cancels.
+	CallsOff(frame int) bool
+}
+
+// Made is a session that was made with a server.
+type Made struct {
+	Events []store.Event
+	// Fault is how the session ended otherwise than by the client: a hang, or a server that died. Nil: it did not.
+	Fault *Finding
+}
+
+// Make plays a client to a server process once, as the plain client of a search would: it waits for each answer and
+// for rest. It returns the session under a header. stop, if not nil, ends that with [ErrStopped].
+func Make(server Server, maker Maker, header store.Header, stop <-chan struct{}) (made Made, err error) {
+	if err := procfs.Supported(); err != nil {
+		return made, fmt.Errorf("explore a server process: %w", err)
+	}
+	leftover.Sweep()
+	peer := serverPeer{Server: server, stop: stop, keeps: true}
+	played, err := peer.playWith(clientScript{maker}, Schedule{}, confirming)
+	if err != nil {
+		return made, err
+	}
+	shown := &Shown{Moves: played.trace.moves, Until: played.trace.until, from: transport.ClientToServer}
+	made.Events = shown.Events(header)
+	if found := played.found; found != nil {
+		made.Fault = &Finding{Kind: found.kind, Peer: peer.name(), Certain: found.isCertain(), Stand: found.look.String(), Detail: found.detail}
+		for _, seq := range found.events {
+			for _, f := range played.frames {
+				if f.seq == seq {
+					made.Fault.Requests = append(made.Fault.Requests, Request{Event: seq, What: f.what})
+				}
+			}
+		}
+	}
+	return made, nil
+}
+
+// says is the half of a session that a player plays: a recorded client's, or that of a [Maker].
+type says interface {
+	// Start, Receive and Wrote return frames that may go out now.
+	Start() []transport.Frame
+	Receive(transport.Frame) []transport.Frame
+	Wrote(n int) []transport.Frame
+	// giveUp returns the frames that go out if what they wait for may never come.
+	giveUp() []transport.Frame
+	// place returns the event of frame n, counted as they were returned.
+	place(n int) (seq uint64)
+}
+
+// plans is what is known of the frames of a half before they go out.
+type plans interface {
+	// needs returns the events whose answers a frame needs.
+	needs(seq uint64) []uint64
+	// together returns the last of the frames that go out in one write with a frame, without any choice.
+	together(seq uint64) (last uint64)
+	// isOwed reports whether a request in a frame is to be answered.
+	isOwed(request planned) bool
+}
+
+// clientHalf is the client's half of a session.
+type clientHalf interface {
+	says
+	plans
+}
+
+// recordedScript is the half of a recorded client.
+type recordedScript struct {
+	*standin.Driver
+	dropped map[planned]bool // requests to which no answer is owed
+}
+
+func (r recordedScript) giveUp() []transport.Frame {
+	if !r.Waiting() {
+		return nil
+	}
+	return r.GiveUpWaiting()
+}
+
+func (r recordedScript) place(n int) uint64                { return r.Seq(n) }
+func (r recordedScript) needs(seq uint64) []uint64         { return r.Needs(seq) }
+func (r recordedScript) together(seq uint64) (last uint64) { return seq }
+func (r recordedScript) isOwed(request planned) bool       { return !r.dropped[request] }
+
+// clientScript is what a [Maker] says. The events of its frames are their numbers, from 1.
+type clientScript struct{ Maker }
+
+func (clientScript) Wrote(int) []transport.Frame         { return nil }
+func (clientScript) giveUp() []transport.Frame           { return nil }
+func (clientScript) place(n int) uint64                  { return uint64(n + 1) }
+func (clientScript) needs(uint64) []uint64               { return nil }
+func (c clientScript) together(seq uint64) (last uint64) { return uint64(c.Together(int(seq)-1) + 1) }
+func (c clientScript) isOwed(request planned) bool       { return !c.CallsOff(int(request.event) - 1) }

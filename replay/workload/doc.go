@@ -1,0 +1,31 @@
+// Package workload makes the client's half of a session for a server that nobody has recorded: it asks for
+// what the server offers, and then makes the calls of which the server says that they only read.
+//
+// # What it promises
+//
+// A tool is called only if its annotations say that it only reads and do not say that it reaches out of the
+// machine, or if the user names it. The calls are known before the first of them is made. Arguments are made
+// from the schema of the tool, and fit it: a tool for which no fitting arguments were found is not called, and
+// the plan says why.
+//
+// Given the same answers a [Caller] says the same.
+//
+// # Data layout
+//
+// A [Caller] is a pure machine: frames of the server in, frames of the client out. It collects an [Offer], and a
+// [Chooser] makes a [Plan] of it: the requests, each with its arguments, and the tools that are left out. A
+// schema is what encoding/json makes of it: maps, lists, texts, json.Number.
+//
+// # Source files
+//
+//	caller.go     the client: the handshake, the lists, then the plan; its answers to the server's questions
+//	plan.go       which requests are made, and in which order
+//	arguments.go  a value for a schema
+//	fits.go       where a value does not fit a schema
+//	pattern.go    a text for a regular expression
+//
+// # What it refuses to do
+//
+// It does not guess what an argument means, beyond names for files, folders and addresses. It keeps no state between
+// two sessions. It knows no keyword of JSON Schema that refers to another document.
+package workload

@@ -1,0 +1,268 @@
+package workload
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mcprec/mcprec/transport/mcp"
+	"github.com/mcprec/mcprec/transport/phrase"
+)
+
+// Offer is what a server offers.
+type Offer struct {
+	Server    string   // its name and version
+	Revision  string   // of the protocol
+	Lists     []string // the methods that list what it has
+	Tools     []OfferedTool
+	Prompts   []OfferedPrompt
+	Resources []string // URIs
+}
+
+// OfferedTool is a tool as a server lists it.
+type OfferedTool struct {
+	Name       string
+	Schema     json.RawMessage // of its arguments
+	IsReadOnly bool            // it says that it only reads
+	IsOutward  bool            // it says that it reaches out, to an open world
+}
+
+// OfferedPrompt is a prompt as a server lists it, with the names of the arguments that it needs.
+type OfferedPrompt struct {
+	Name  string
+	Needs []string
+}
+
+// Wishes are what a user says of the calls.
+type Wishes struct {
+	Calls    []NamedCall       // are made whatever a tool says of itself
+	AllTools bool              // every tool is called
+	Without  map[string]string // tools that are not called, each with the reason
+}
+
+// NamedCall is a call that a user names.
+type NamedCall struct {
+	Tool      string
+	Arguments json.RawMessage // nil: they are made
+}
+
+// ParseCall reads a call as a user names it: a tool, and behind a blank its arguments, a JSON object.
+func ParseCall(text string) (NamedCall, error) {
+	tool, rest, _ := strings.Cut(strings.TrimSpace(text), " ")
+	rest = strings.TrimSpace(rest)
+	switch value, err := mcp.Value([]byte(rest)); {
+	case tool == "" || tool[0] == '{':
+		return NamedCall{}, fmt.Errorf("%q: want a tool, and its arguments behind it, such as 'search {\"q\":\"x\"}'", text)
+	case rest == "":
+		return NamedCall{Tool: tool}, nil
+	case err != nil:
+		return NamedCall{}, fmt.Errorf("%q: the arguments are no JSON: %w", text, phrase.JSONFault(err))
+	default:
+		if _, isObject := value.(map[string]any); !isObject {
+			return NamedCall{}, fmt.Errorf("%q: want a JSON object behind the tool", text)
+		}
+	}
+	return NamedCall{tool, json.RawMessage(rest)}, nil
+}
+
+// Agenda is what a client asks for behind the lists.
+type Agenda struct {
+	Items   []AgendaItem
+	Omitted []Omission
+}
+
+// AgendaItem is a request of an agenda.
+type AgendaItem struct {
+	Method string
+	Target string // a tool, a prompt or a URI
+	Params json.RawMessage
+	How    Manner
+	Again  bool // it was asked for before
+}
+
+// Manner is how a request is made.
+type Manner int
+
+// The manners.
+const (
+	Alone        Manner = iota
+	WithProgress        // it asks for progress
+	Beside              // it goes out together with the next one
+	Cancelled           // it is cancelled at once
+)
+
+// Omission is a tool that is not called.
+type Omission struct{ Tool, Why string }
+
+// An agenda has at most so many tools, and so many prompts and resources each.
+const mostTools, mostOthers = 12, 2
+
+// Choose makes the agenda for an offer.
+func Choose(offer Offer, wishes Wishes) Agenda {
+	var a Agenda
+	for _, uri := range offer.Resources[:min(len(offer.Resources), mostOthers)] {
+		a.add(mcp.MethodReadResource, uri, object("uri", text(uri)))
+	}
+	for _, prompt := range offer.Prompts[:min(len(offer.Prompts), mostOthers)] {
+		arguments := map[string]json.RawMessage{}
+		for _, name := range prompt.Needs {
+			arguments[name] = text("a")
+		}
+		encoded, _ := json.Marshal(arguments) // texts
+		a.add(mcp.MethodGetPrompt, prompt.Name, object("name", text(prompt.Name), "arguments", encoded))
+	}
+	a.addTools(offer, wishes)
+	a.addVariants()
+	return a
+}
+
+// addTools adds the calls of the tools, those that the user names first.
+func (a *Agenda) addTools(offer Offer, wishes Wishes) {
+	omit := func(tool, why string) { a.Omitted = append(a.Omitted, Omission{tool, why}) }
+	call := func(tool string, arguments json.RawMessage) {
+		a.add(mcp.MethodCallTool, tool, object("name", text(tool), "arguments", arguments))
+	}
+	named := map[string]bool{}
+	for _, c := range wishes.Calls {
+		named[c.Tool] = true
+		i := slices.IndexFunc(offer.Tools, func(t OfferedTool) bool { return t.Name == c.Tool })
+		switch {
+		case i < 0:
+			omit(c.Tool, "the server offers no such tool")
+		case c.Arguments != nil:
+			call(c.Tool, c.Arguments)
+		default:
+			if made, err := Arguments(offer.Tools[i].Schema); err != nil {
+				omit(c.Tool, err.Error())
+			} else {
+				call(c.Tool, made)
+			}
+		}
+	}
+	count := len(named)
+	for _, tool := range offer.Tools {
+		switch why := wishes.Without[tool.Name]; {
+		case named[tool.Name]:
+			continue
+		case why != "":
+			omit(tool.Name, why)
+			continue
+		case wishes.AllTools:
+		case !tool.IsReadOnly:
+			omit(tool.Name, "it does not say that it only reads")
+			continue
+		case tool.IsOutward:
+			omit(tool.Name, "it says that it reaches out of this machine")
+			continue
+		}
+		made, err := Arguments(tool.Schema)
+		switch {
+		case err != nil:
+			omit(tool.Name, err.Error())
+		case count >= mostTools:
+			omit(tool.Name, fmt.Sprintf("%d tools are enough", mostTools))
+		default:
+			count++
+			call(tool.Name, made)
+		}
+	}
+}
+
+// addVariants makes some requests again: with progress, two side by side, and one that is cancelled and then made once
+// more. Where nothing else can be asked for, these are lists.
+func (a *Agenda) addVariants() {
+	again := slices.Clone(a.Items)
+	isCall := func(item AgendaItem) bool { return item.Method == mcp.MethodCallTool }
+	if calls := slices.DeleteFunc(slices.Clone(again), func(item AgendaItem) bool { return !isCall(item) }); len(calls) > 0 {
+		again = calls
+	}
+	if len(again) == 0 {
+		again = []AgendaItem{{Method: mcp.MethodPing}}
+	}
+	first, second, last := again[0], again[min(1, len(again)-1)], again[len(again)-1]
+	with := func(item AgendaItem, how Manner) AgendaItem { item.How, item.Again = how, true; return item }
+	if isCall(first) {
+		a.Items = append(a.Items, with(first, WithProgress))
+	}
+	a.Items = append(a.Items, with(first, Beside), with(second, Alone), with(last, Cancelled), with(last, Alone))
+}
+
+func (a *Agenda) add(method, target string, params json.RawMessage) {
+	a.Items = append(a.Items, AgendaItem{Method: method, Target: target, Params: params})
+}
+
+// object writes a JSON object of names and values in turn.
+func object(members ...any) json.RawMessage {
+	var b strings.Builder
+	for i := 0; i+1 < len(members); i += 2 {
+		fmt.Fprintf(&b, ",%q:%s", members[i], members[i+1])
+	}
+	return json.RawMessage("{" + strings.TrimPrefix(b.String(), ",") + "}")
+}
+
+// text writes a JSON text.
+func text(s string) json.RawMessage {
+	encoded, _ := json.Marshal(s) // any text can be written
+	return encoded
+}
+
+// mostShown is how many bytes of the arguments of a call a line shows.
+const mostShown = 160
+
+// Text returns the agenda for people, as it is said before the first call.
+func (a Agenda) Text() string {
+	var b strings.Builder
+	for _, item := range a.Items {
+		if !item.Again {
+			fmt.Fprintf(&b, "  %s\n", item.words())
+		}
+	}
+	var again []string
+	for _, item := range a.Items {
+		switch name := strings.TrimSpace(item.Method + " " + phrase.Name(item.Target)); item.How {
+		case WithProgress:
+			again = append(again, name+" with progress")
+		case Beside:
+			again = append(again, name+" together with the next")
+		case Cancelled:
+			again = append(again, name+" cancelled")
+		}
+	}
+	fmt.Fprintf(&b, "  and again: %s\n", strings.Join(again, ", "))
+	return b.String() + a.omittedText()
+}
+
+// words shows a request with its arguments.
+func (item AgendaItem) words() string {
+	words := strings.TrimSpace(item.Method + " " + phrase.Name(item.Target))
+	value, err := mcp.Value(item.Params)
+	members, _ := value.(map[string]any)
+	if arguments, isThere := members["arguments"]; err == nil && isThere {
+		encoded, _ := json.Marshal(arguments)
+		words += " " + phrase.Clip(string(encoded), mostShown)
+	}
+	return words
+}
+
+// omittedText says which tools are not called, and why: those with the same reason on one line.
+func (a Agenda) omittedText() string {
+	var reasons []string
+	tools := map[string][]string{}
+	for _, o := range a.Omitted {
+		if tools[o.Why] == nil {
+			reasons = append(reasons, o.Why)
+		}
+		tools[o.Why] = append(tools[o.Why], phrase.Name(o.Tool))
+	}
+	var b strings.Builder
+	for _, why := range reasons {
+		names := tools[why]
+		more := ""
+		if over := len(names) - mostTools; over > 0 {
+			names, more = names[:mostTools], fmt.Sprintf(" and %d more", over)
+		}
+		fmt.Fprintf(&b, "  not called: %s%s: %s\n", strings.Join(names, ", "), more, phrase.Clip(why, mostShown))
+	}
+	return b.String()
+}

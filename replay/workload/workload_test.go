@@ -1,0 +1,197 @@
+package workload
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/mcprec/mcprec/transport"
+)
+
+// TestArguments: a value is made for each schema, it fits, and it is the one that a reader would expect.
+func TestArguments(t *testing.T) {
+	for schema, want := range map[string]string{
+		``:                  `{}`,
+		`{"type":"object"}`: `{}`,
+		`{}`:                `"a"`,
+		`{"type":"object","properties":{"q":{"type":"string"},"n":{"type":"integer"}},"required":["q"]}`:                                           `{"q":"a"}`,
+		`{"type":"object","properties":{"q":{"type":"string","default":"x"}},"required":["q"]}`:                                                    `{"q":"x"}`,
+		`{"type":"object","properties":{"q":{"type":"string","examples":["x"],"enum":["y","x"]}},"required":["q"]}`:                                `{"q":"x"}`,
+		`{"type":"object","properties":{"q":{"enum":["y","x"]}},"required":["q"]}`:                                                                 `{"q":"y"}`,
+		`{"type":"object","properties":{"q":{"type":"string","default":7}},"required":["q"]}`:                                                      `{"q":"a"}`,
+		`{"type":"object","properties":{"path":{"type":"string"},"fileName":{"type":"string"}},"required":["path","fileName"]}`:                    `{"fileName":"%DIR/a.txt","path":"%DIR"}`,
+		`{"type":"object","properties":{"paths":{"type":"array","items":{"type":"string"},"minItems":2,"uniqueItems":true}},"required":["paths"]}`: `{"paths":["%DIR","%DIR2"]}`,
+		`{"type":"string","minLength":5}`:                                                               `"aaaaa"`,
+		`{"type":"string","maxLength":2,"format":"email","minLength":1}`:                                ``,
+		`{"type":"string","pattern":"^[A-Z]{3}-\\d+$"}`:                                                 `"AAA-1"`,
+		`{"type":"string","pattern":"^(GET|POST)$"}`:                                                    `"GET"`,
+		`{"type":"string","pattern":"^[a-z]+$","minLength":4}`:                                          `"aaaa"`,
+		`{"type":"string","pattern":"^(?!x)"}`:                                                          ``,
+		`{"type":"string","format":"date-time"}`:                                                        `"2026-01-01T00:00:00Z"`,
+		`{"type":"string","format":"uuid"}`:                                                             `"00000000-0000-4000-8000-000000000000"`,
+		`{"type":"integer"}`:                                                                            `1`,
+		`{"type":"integer","minimum":5}`:                                                                `5`,
+		`{"type":"integer","exclusiveMinimum":5}`:                                                       `6`,
+		`{"type":"integer","maximum":-5}`:                                                               `-5`,
+		`{"type":"integer","minimum":5,"multipleOf":4}`:                                                 `8`,
+		`{"type":"number","exclusiveMinimum":0,"exclusiveMaximum":0.5}`:                                 `0.25`,
+		`{"type":"number","maximum":0.5}`:                                                               `0`,
+		`{"type":"number","minimum":2.5}`:                                                               `3`,
+		`{"type":"integer","minimum":3,"maximum":2}`:                                                    ``,
+		`{"type":["string","null"]}`:                                                                    `"a"`,
+		`{"type":"array","items":{"type":"boolean"},"minItems":1}`:                                      `[false]`,
+		`{"type":"array","prefixItems":[{"type":"integer"},{"type":"string"}],"minItems":2}`:            `[1,"a"]`,
+		`{"anyOf":[{"type":"object","required":["a"],"properties":{"a":{"const":1}}},{"type":"null"}]}`: `{"a":1}`,
+		`{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"string"}},"oneOf":[{"required":["a"]},{"required":["b"]}]}`:                `{"a":"a"}`,
+		`{"allOf":[{"type":"object","properties":{"a":{"type":"integer"}}},{"required":["a"]}]}`:                                                      `{"a":1}`,
+		`{"type":"object","properties":{"k":{"$ref":"#/$defs/kind"}},"required":["k"],"$defs":{"kind":{"enum":["deep"]}}}`:                            `{"k":"deep"}`,
+		`{"type":"object","properties":{"k":{"$ref":"#"}},"required":["k"]}`:                                                                          ``,
+		`{"type":"object","properties":{"k":{"$ref":"https://example.com/x"}},"required":["k"]}`:                                                      ``,
+		`{"type":"object","minProperties":2,"additionalProperties":{"type":"integer"}}`:                                                               `{"a1":1,"a2":1}`,
+		`{"type":"object","properties":{"a":{"type":"object","properties":{"b":{"type":"string","minLength":1}},"required":["b"]}},"required":["a"]}`: `{"a":{"b":"a"}}`,
+		`{"type":"object","properties":{"n":{"not":{"type":"string"}}},"required":["n"]}`:                                                             `{"n":{}}`,
+		`false`: ``,
+	} {
+		got, err := Arguments(json.RawMessage(schema))
+		switch {
+		case want == "" && err == nil:
+			t.Errorf("%s: %s, want none", schema, got)
+		case want != "" && (err != nil || string(got) != want):
+			t.Errorf("%s: %s, %v; want %s", schema, got, err, want)
+		case err == nil && Misfit(json.RawMessage(schema), got) != "":
+			t.Errorf("%s: %s does not fit: %s", schema, got, Misfit(json.RawMessage(schema), got))
+		}
+	}
+}
+
+// TestMisfit: a value that does not fit is told, with its place.
+func TestMisfit(t *testing.T) {
+	for _, tt := range [][3]string{
+		{`{"properties":{"a":{"type":"integer"}}}`, `{"a":1.5}`, `a: want integer`},
+		{`{"properties":{"a":{"type":"integer"}}}`, `{"a":1.0}`, ``},
+		{`{"required":["a"]}`, `{}`, `a: is required`},
+		{`{"additionalProperties":false,"properties":{"a":true}}`, `{"a":1,"b":2}`, `b: its schema takes nothing`},
+		{`{"items":{"maximum":3}}`, `[1,4]`, `1: want maximum 3`},
+		{`{"items":[{"type":"string"}]}`, `[1]`, `0: want string`},
+		{`{"uniqueItems":true}`, `[1,2,1.0]`, `2: is there already`},
+		{`{"oneOf":[{"minimum":1},{"minimum":2}]}`, `3`, `: fits 2 alternatives of oneOf`},
+		{`{"not":{"type":"string"}}`, `"a"`, `: fits what its schema excludes`},
+		{`{"if":{"required":["a"]},"then":{"required":["b"]}}`, `{"a":1}`, `b: is required`},
+		{`{"if":{"required":["a"]},"then":{"required":["b"]},"else":{"required":["c"]}}`, `{}`, `c: is required`},
+		{`{"dependentRequired":{"a":["b"]}}`, `{"a":1}`, `b: is required beside a`},
+		{`{"patternProperties":{"^x":{"type":"string"}},"additionalProperties":false}`, `{"xy":"a"}`, ``},
+		{`{"propertyNames":{"maxLength":1}}`, `{"ab":1}`, `ab: has 2, want maxLength 1`},
+		{`{"contains":{"const":1}}`, `[2]`, `: has no element as contains wants it`},
+		{`{"minimum":1,"exclusiveMinimum":true}`, `1`, `: want minimum 1`},
+		{`{"multipleOf":0.1}`, `0.3`, ``},
+		{`{"type":"string","nullable":true}`, `null`, ``},
+		{`{"format":"date"}`, `"2026-13-01"`, `: want format date`},
+		{`{"format":"uri"}`, `"a/b"`, `: want format uri`},
+		{`{"maxLength":1}`, `"ö"`, ``},
+		{`{"enum":[1,"a"]}`, `1.0`, ``},
+	} {
+		if got := Misfit(json.RawMessage(tt[0]), json.RawMessage(tt[1])); got != tt[2] {
+			t.Errorf("%s in %s: %q, want %q", tt[1], tt[0], got, tt[2])
+		}
+	}
+}
+
+// TestHostileSchemas: a schema that refers to itself in many ways costs a bounded time.
+func TestHostileSchemas(t *testing.T) {
+	forms := strings.Repeat(`{"type":"object","properties":{"a":{"$ref":"#"}},"required":["a"]},`, 8)
+	for _, schema := range []string{
+		`{"anyOf":[` + strings.TrimSuffix(forms, ",") + `]}`,
+		`{"$ref":"#"}`,
+		`{"allOf":[{"$ref":"#"},{"$ref":"#"}]}`,
+		`{"type":"array","minItems":1e9,"items":{"type":"array","minItems":1e9}}`,
+		`{"type":"string","minLength":1e12}`,
+		`{"type":"number","minimum":1e999999999}`,
+		`{"type":"string","pattern":"^(((a{1000}){1000}){1000})$"}`,
+	} {
+		if value, err := Arguments(json.RawMessage(schema)); err == nil && Misfit(json.RawMessage(schema), value) != "" {
+			t.Errorf("%s: %.100s does not fit", schema, value)
+		}
+	}
+}
+
+// TestCaller: the client asks for what is offered, page by page, calls what only reads, and answers questions.
+func TestCaller(t *testing.T) {
+	var offered Offer
+	c := NewCaller(func(o Offer) Agenda {
+		offered = o
+		return Choose(o, Wishes{Calls: []NamedCall{{"write", json.RawMessage(`{"x":1}`)}}})
+	})
+	var said []string
+	hear := func(frames []transport.Frame) {
+		for _, f := range frames {
+			said = append(said, string(f.Bytes))
+		}
+	}
+	hear(c.Start())
+	for _, frame := range []string{
+		`{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"2"}}}`,
+		`{"jsonrpc":"2.0","id":"q","method":"roots/list"}`,
+		`{"jsonrpc":"2.0","id":2,"result":{"tools":[{"name":"read","inputSchema":{"type":"object","properties":{"q":{"type":"string"}},"required":["q"]},"annotations":{"readOnlyHint":true}},{"name":"far","annotations":{"readOnlyHint":true,"openWorldHint":true}}],"nextCursor":"more"}}`,
+		`{"jsonrpc":"2.0","id":3,"result":{"tools":[{"name":"write"},{"name":"drop"},{"name":"odd","inputSchema":false,"annotations":{"readOnlyHint":true}}]}}`,
+		`{"jsonrpc":"2.0","id":"e","method":"elicitation/create","params":{"requestedSchema":{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}}}`,
+		`{"jsonrpc":"2.0","id":"z","method":"unknown/thing"}`,
+	} {
+		hear(c.Receive(transport.Frame{Bytes: []byte(frame)}))
+	}
+	want := []string{
+		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":` + hello + `}`,
+		`{"jsonrpc":"2.0","method":"notifications/initialized"}`,
+		`{"jsonrpc":"2.0","id":2,"method":"tools/list"}`,
+		`{"jsonrpc":"2.0","id":"q","result":{"roots":[{"uri":"file://%DIR","name":"explored"}]}}`,
+		`{"jsonrpc":"2.0","id":3,"method":"tools/list","params":{"cursor":"more"}}`,
+		`{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"write","arguments":{"x":1}}}`,
+		`{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"read","arguments":{"q":"a"}}}`,
+		`{"jsonrpc":"2.0","id":6,"method":"tools/call","params":{"name":"write","arguments":{"x":1},"_meta":{"progressToken":"progress-6"}}}`,
+		`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"write","arguments":{"x":1}}}`,
+		`{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{"name":"read","arguments":{"q":"a"}}}`,
+		`{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"read","arguments":{"q":"a"}}}`,
+		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":9}}`,
+		`{"jsonrpc":"2.0","id":10,"method":"tools/call","params":{"name":"read","arguments":{"q":"a"}}}`,
+		`{"jsonrpc":"2.0","id":"e","result":{"action":"accept","content":{"n":1}}}`,
+		`{"jsonrpc":"2.0","id":"z","error":{"code":-32601,"message":"mcprec explore does not know this method"}}`,
+	}
+	if got := strings.Join(said, "\n"); got != strings.Join(want, "\n") {
+		t.Errorf("the client says\n%s\nwant\n%s", got, strings.Join(want, "\n"))
+	}
+	if offered.Server != "s 2" || offered.Revision != "2025-06-18" || len(offered.Tools) != 5 {
+		t.Errorf("offered: %+v", offered)
+	}
+	if c.Together(8) != 9 || c.Together(7) != 7 || c.Together(10) != 11 || !c.CallsOff(10) || c.CallsOff(8) {
+		t.Errorf("together: %v, called off: %v", c.together, c.calledOff)
+	}
+	text := Choose(offered, Wishes{}).Text()
+	for _, line := range []string{
+		"  tools/call read {\"q\":\"a\"}\n",
+		"  and again: tools/call read with progress, tools/call read together with the next, tools/call read cancelled\n",
+		"  not called: far: it says that it reaches out of this machine\n",
+		"  not called: write, drop: it does not say that it only reads\n",
+		"  not called: odd: no arguments were found that fit its schema: its schema takes nothing\n",
+	} {
+		if !strings.Contains(text, line) {
+			t.Errorf("the agenda lacks %q:\n%s", line, text)
+		}
+	}
+}
+
+// TestParseCall: how a user names a call.
+func TestParseCall(t *testing.T) {
+	for text, want := range map[string]string{
+		`search`:             "search ",
+		`search {"q": "x"}`:  `search {"q": "x"}`,
+		` search  {"q":"x"}`: `search {"q":"x"}`,
+		`search x`:           "",
+		`search [1]`:         "",
+		`{"q":"x"}`:          "",
+		``:                   "",
+	} {
+		call, err := ParseCall(text)
+		if got := call.Tool + " " + string(call.Arguments); err == nil && got != want || (err != nil) != (want == "") {
+			t.Errorf("%q: %q, %v; want %q", text, got, err, want)
+		}
+	}
+}
