@@ -298,6 +298,7 @@ type processOptions struct {
 	allTools   bool
 	asServer   bool
 	sameOutput bool
+	noLines    bool
 	jobs       int
 	script     string // a file; "-": standard output
 }
@@ -312,6 +313,7 @@ func (p *processOptions) addFlags(cmd *cobra.Command) {
 	f.StringArrayVar(&p.target.Headers, "header", nil, "with --target: send this `HEADER`, too")
 	f.BoolVar(&p.asServer, "as-server", false, "COMMAND is a client, which starts %SERVER")
 	f.BoolVar(&p.sameOutput, "same-output", false, "with --as-server: compare what the client prints")
+	f.BoolVar(&p.noLines, "no-lines", false, "with COMMAND: do not ask a process that hangs for lines of its source")
 	f.StringVar(&p.script, "script", "", "with COMMAND: the finding as a shell script, or in a `FILE`")
 	f.Lookup("script").NoOptDefVal = "-"
 	f.IntVarP(&p.jobs, "jobs", "j", 1, "with COMMAND: play `N` orders at once")
@@ -512,7 +514,7 @@ func runExploreProcess(cmd *cobra.Command, o exploreOptions, arg string, command
 	end := search.Begin()
 	found, err := p.explore(external.Options{
 		Schedules: o.schedules, Jobs: o.process.jobs, Seed: o.seed, Budget: o.budget, Token: o.token, Stop: stop.Done(),
-		SameOutput: o.process.sameOutput, Progress: search.Progress, Found: search.Found, Keep: o.out.Name != "" || script.Name != "",
+		SameOutput: o.process.sameOutput, NoLines: o.process.noLines, Progress: search.Progress, Found: search.Found, Keep: o.out.Name != "" || script.Name != "",
 	})
 	screenErr := end()
 	sig := wanted()
@@ -569,10 +571,7 @@ func (p processSearch) next(o exploreOptions, found external.Report, arg string)
 		}
 		return fmt.Sprintf("To see the first: the same command with %s, then mcprec view FILE.\n", with)
 	}
-	rest := " -- " + phrase.ShellLine(p.recorded.Masker.Texts(p.server.Command)...) + "\n"
-	if arg != "" {
-		rest = " " + phrase.ShellWord(arg) + rest
-	}
+	rest := " " + p.recorded.Argument + " -- " + phrase.ShellLine(p.recorded.Masker.Texts(p.server.Command)...) + "\n"
 	return "See it:  mcprec view --token " + token + rest + "Send it: mcprec explore --token " + token + " --script=finding.sh" + rest
 }
 

@@ -15,7 +15,7 @@ import (
 
 // aftermath is the real time for shrinking a failure, following its token and trying other
 // capacities together: where a run takes seconds, hundreds are too many.
-const aftermath = time.Minute
+var aftermath = time.Minute
 
 // verifications is how often the token of a report is followed before it is printed.
 const verifications = 20

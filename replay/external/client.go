@@ -28,9 +28,9 @@ const serverMark = "%SERVER"
 
 // ExploreClient plays the server's half of a session to processes of a client, in many orders.
 func ExploreClient(client Client, events []store.Event, options Options) (Report, error) {
-	report, err := explore(clientPeer{client, events, match.Rules{}, options.Stop, options.Keep}, options)
+	report, err := explore(clientPeer{client, events, match.Rules{}, options.Stop, options.Keep, false}, options)
 	if unrecorded := (*unrecordedError)(nil); errors.As(err, &unrecorded) { // its params vary, perhaps
-		report, err = explore(clientPeer{client, events, match.Rules{By: match.ByMethod}, options.Stop, options.Keep}, options)
+		report, err = explore(clientPeer{client, events, match.Rules{By: match.ByMethod}, options.Stop, options.Keep, false}, options)
 	}
 	return report, err
 }
@@ -49,8 +49,10 @@ type clientPeer struct {
 	rules  match.Rules
 	stop   <-chan struct{} // closed when a play is to end at once
 	keeps  bool            // the trace of a play
+	asks   bool            // for lines of source at a hang
 }
 
+func (c clientPeer) asking() peer   { c.asks = true; return c }
 func (clientPeer) name() string     { return "client" }
 func (clientPeer) recorded() string { return "server" }
 
@@ -60,6 +62,9 @@ func (c clientPeer) results() []uint64 { return nil }
 // play starts a process, plays the schedule and ends the process.
 func (c clientPeer) play(schedule Schedule, patience patience) (played play, err error) {
 	err = inPlace(c.Folder, c.stop, func(at place) error {
+		if err := at.prepare(c.asks); err != nil {
+			return err
+		}
 		process, pipes, err := startClient(c.Client, at)
 		if err != nil {
 			return err
@@ -81,6 +86,7 @@ func (c clientPeer) play(schedule Schedule, patience patience) (played play, err
 		p.noteNeighbours()
 		p.play.output = strings.ReplaceAll(process.stdout(), at.dir, folderMark)
 		played = p.play
+		played.lines = process.lines(played.found)
 		return nil
 	})
 	return played, err

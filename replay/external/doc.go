@@ -10,6 +10,9 @@
 // the kernel. So what runs side by side in the process is what one write brought, and a schedule can be
 // played again by its [Token].
 //
+// A hang that was found is played once more, to a process which package sourceline asks for lines of its source. No
+// finding comes of that play.
+//
 // Every finding was seen in several fresh processes, with the same token each time. A finding is called a
 // hang only if nothing but mcprec could have moved the process. One with a timer, or one that waits
 // for something outside, is a suspect, and the finding names the timer or the descriptor.

@@ -49,6 +49,8 @@ type Options struct {
 	// Stop ends the search when it is closed, the plays that go on as well, and leaves their processes ended. What
 	// was found so far is reported. It may be nil.
 	Stop <-chan struct{}
+	// NoLines leaves out the play in which a process that hangs is asked for lines of its source.
+	NoLines bool
 	// Keep asks for the Shown of the report.
 	Keep bool
 	// Progress, if not nil, is called when the search comes to something else, by the goroutine of the search.
@@ -89,7 +91,7 @@ type explorer struct {
 // a hang is left out of all of them.
 func Explore(server Server, events []store.Event, options Options) (Report, error) {
 	events = withoutEndsOfHangs(events)
-	return explore(serverPeer{server, events, options.Stop, options.Keep}, options)
+	return explore(serverPeer{server, events, options.Stop, options.Keep, false}, options)
 }
 
 // explore searches, and returns a report also with an error.
@@ -517,8 +519,22 @@ func (x *explorer) confirm(schedule Schedule, first play) (err error) {
 		x.report.NotHeld = append(x.report.NotHeld, fmt.Sprintf("%s, %d of %d processes: %s", kind, held, times, schedule.Token()))
 		return nil
 	}
+	best.lines, err = x.linesOf(schedule, best.found)
 	x.add(schedule, best.found, held, best)
-	return nil
+	return err
+}
+
+// linesOf plays a hang once more, to a process with the means of its own language switched on, and asks it which lines
+// hold what waits. It does not wait for timers: that the process hangs is known.
+func (x *explorer) linesOf(schedule Schedule, found *fault) ([]string, error) {
+	if x.NoLines || found.kind != Hang {
+		return nil, nil
+	}
+	played, err := x.peer.asking().play(schedule, searching)
+	if err != nil || played.found == nil || x.keyOf(played.found) != x.keyOf(found) {
+		return nil, err
+	}
+	return played.lines, nil
 }
 
 // mostRank is the rank of a patient play that left nothing open.
@@ -661,6 +677,7 @@ func (x *explorer) add(schedule Schedule, found *fault, held int, played play) {
 	}
 	f.Choices = x.inWords(schedule)
 	f.Certain = found.isCertain()
+	f.Lines = played.lines
 	if found.kind == Hang || found.kind == Lingers {
 		f.Stand = found.look.String()
 		switch {

@@ -94,6 +94,10 @@ func serve(fault string) (status int) {
 					answer(m, `{"content":[{"type":"text","text":"not ready"}]}`)
 					continue
 				}
+				if fault == "holds" {
+					go hold(make(chan bool))
+					continue
+				}
 				if timeline.TargetOf(m) == "work" {
 					work = &m
 					continue
@@ -119,6 +123,9 @@ func serve(fault string) (status int) {
 		}
 	}
 }
+
+// hold holds a call for ever.
+func hold(done chan bool) { <-done }
 
 func messagesIn(data []byte) (list []transport.Message) {
 	for line := range bytes.Lines(data) {
@@ -298,6 +305,7 @@ type crowd struct {
 
 func (*crowd) name() string                                 { return "server" }
 func (*crowd) recorded() string                             { return "client" }
+func (c *crowd) asking() peer                               { return c }
 func (*crowd) results() []uint64                            { return nil }
 func (*crowd) joins(frame) bool                             { return false }
 func (*crowd) whyApart(_, _ frame) string                   { return "" }
@@ -337,6 +345,18 @@ type stubborn struct {
 	hangs int
 }
 
+func (s *stubborn) asking() peer { return &quietly{s} }
+
+// quietly is a stubborn peer that does not count its hangs.
+type quietly struct{ *stubborn }
+
+func (q *quietly) play(schedule Schedule, patience patience) (play, error) {
+	defer func(hangs int) { q.hangs = hangs }(q.hangs)
+	played, err := q.stubborn.play(schedule, patience)
+	played.lines = []string{"held at server.go:7 (count)"}
+	return played, err
+}
+
 func (s *stubborn) play(schedule Schedule, _ patience) (play, error) {
 	played := play{frames: []frame{{seq: 1, isRequest: true, size: 10}}}
 	if slices.ContainsFunc(schedule, func(c Choice) bool { return c.First == 3 }) {
@@ -362,7 +382,7 @@ func TestShown(t *testing.T) {
 	if want := []string{"possible hang, 5 of 40: x1.cancel3"}; !slices.Equal(watched, want) {
 		t.Errorf("watched %q, want %q", watched, want)
 	}
-	if err != nil || len(report.Findings) != 1 || report.Findings[0].Token != "x1.cancel3" || s.hangs != times || report.Played != 40 {
+	if err != nil || len(report.Findings) != 1 || report.Findings[0].Token != "x1.cancel3" || !strings.Contains(report.Text(), "\n  held at server.go:7 (count)\n") || s.hangs != times || report.Played != 40 {
 		t.Errorf("%v, %d plays with the hang, want %d, found:\n%s", err, s.hangs, times, report.Text())
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/mcprec/mcprec/replay/external/sourceline"
 	"github.com/mcprec/mcprec/transport/procfs"
 )
 
@@ -57,7 +58,7 @@ func listen(passOn []string, folder string) (_ *listener, err error) {
 		return nil, err
 	}
 	l.script = file.Name()
-	_, err = fmt.Fprintf(file, "#!/bin/sh\nexec %s\n", strings.Join(words, " "))
+	_, err = fmt.Fprintf(file, "#!/bin/sh\nunset %s\nexec %s\n", sourceline.Variable, strings.Join(words, " ")) // it is ours, and is not asked
 	if err == nil {
 		err = file.Chmod(0o700)
 	}

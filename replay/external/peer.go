@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcprec/mcprec/replay/external/sourceline"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/leftover"
 	"github.com/mcprec/mcprec/transport/procfs"
@@ -21,6 +22,8 @@ type peer interface {
 	recorded() string
 	// play starts a process, plays a schedule to it, and ends it. The error is [ErrStopped] if that was cut short.
 	play(schedule Schedule, patience patience) (play, error)
+	// asking returns the peer with processes that are asked for lines of source at a hang.
+	asking() peer
 	// results returns the events of the recorded requests that were answered with a result.
 	results() []uint64
 	// choices returns the choices that can be made alone, by kind, of the frames of a plain play.
@@ -86,7 +89,8 @@ type play struct {
 
 	isUnjudged bool // a client asked for what the recording does not have
 
-	trace *trace // nil: not kept
+	trace *trace   // nil: not kept
+	lines []string // of a hang whose process was asked: which lines hold what waits
 }
 
 // isWhole reports whether all was said: a server that only goes on after the end has answered everything.
@@ -118,9 +122,18 @@ const folderMark = "%DIR"
 
 // place is where a process is run.
 type place struct {
-	*leftover.Run                 // ends what the process has started
-	dir           string          // the folder that it has for itself
-	stop          <-chan struct{} // closed when the process is to end at once; nil: never
+	*leftover.Run                   // ends what the process has started
+	dir           string            // the folder that it has for itself
+	stop          <-chan struct{}   // closed when the process is to end at once; nil: never
+	means         *sourceline.Means // with which the process is asked at a hang; nil: it is not
+}
+
+// prepare makes the means to ask the process.
+func (at *place) prepare(asks bool) (err error) {
+	if asks {
+		at.means, err = sourceline.Prepare(at.Folder)
+	}
+	return err
 }
 
 // inPlace calls play with a place that is there as long as the call lasts. Its folder is a copy of another
@@ -134,7 +147,7 @@ func inPlace(original string, stop <-chan struct{}, play func(place) error) erro
 		return err
 	}
 	defer run.End()
-	at := place{run, filepath.Join(run.Folder, "dir"), stop}
+	at := place{Run: run, dir: filepath.Join(run.Folder, "dir"), stop: stop}
 	if err := os.Mkdir(at.dir, 0o700); err != nil {
 		return err
 	}

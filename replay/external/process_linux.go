@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/mcprec/mcprec/replay/external/sourceline"
 	"github.com/mcprec/mcprec/transport/procfs"
 )
 
@@ -16,8 +17,9 @@ type process struct {
 	cmd     *exec.Cmd
 	watcher *procfs.Watcher
 	ends    ends
-	output  *tail // what it writes to its standard output; nil: that is a pipe to us
-	errors  *tail // what it writes to stderr
+	output  *tail             // what it writes to its standard output; nil: that is a pipe to us
+	errors  *tail             // what it writes to stderr
+	means   *sourceline.Means // with which it is asked at a hang; nil: it is not
 	exited  chan error
 
 	unread    bool            // nothing is read
@@ -97,12 +99,19 @@ func startClient(client Client, at place) (_ *process, _ *pipes, err error) {
 
 // start starts the command. ours are the names of what we hold an end of. An error leaves files open.
 func (p *process) start(at place, command, env []string, stdin, stdout *os.File, ours ...string) (err error) {
-	if p.errors, err = newTail(at.Folder, 4<<10); err != nil {
+	most := int64(4 << 10)
+	if at.means != nil {
+		most = 4 << 20 // a program in Go writes its stacks there
+	}
+	if p.errors, err = newTail(at.Folder, most); err != nil {
 		return err
 	}
 	p.stop = at.stop
 	p.cmd = exec.Command(command[0], command[1:]...)
 	p.cmd.Env = append(at.Environ(), env...)
+	if p.means = at.means; p.means != nil {
+		p.cmd.Env = p.means.Environ(p.cmd.Env)
+	}
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = stdin, stdout, p.errors.file
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := startAlone(p.cmd); err != nil {
@@ -261,6 +270,19 @@ func (p *process) shorten() {
 
 // stderr returns the last line that the process wrote there and that says something.
 func (p *process) stderr() string { return lastWords(string(p.errors.text())) }
+
+// lines asks a process that hangs which lines of its source hold what waits. A program in Go has ended then.
+func (p *process) lines(found *fault) []string {
+	const most = 3
+	if p.means == nil || found == nil || found.kind != Hang || p.isGone() {
+		return nil
+	}
+	answer, err := p.means.Ask(p.cmd.Process.Pid, p.errors.text)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	return answer.Words(most)
+}
 
 // stdout returns what it wrote to its standard output, or the end of it.
 func (p *process) stdout() string { return string(p.output.text()) }

@@ -79,7 +79,7 @@ func TestKillDetached(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer run.End()
-	p, _, err := startServer(Server{Command: []string{"sh", "-c", detached, path}}, place{run, t.TempDir(), nil})
+	p, _, err := startServer(Server{Command: []string{"sh", "-c", detached, path}}, place{Run: run, dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func TestEndlessOutput(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer run.End()
-			p, pipes, err := startServer(Server{Command: strings.Fields(want.command)}, place{run, t.TempDir(), nil})
+			p, pipes, err := startServer(Server{Command: strings.Fields(want.command)}, place{Run: run, dir: t.TempDir()})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -43,7 +43,8 @@ type Finding struct {
 	Requests []Request `json:"requests"`
 	Stand    string    `json:"stand,omitempty"` // how the end under test stands, at a hang
 	Detail   string    `json:"detail,omitempty"`
-	Choices  []string  `json:"choices"` // in words
+	Lines    []string  `json:"lines,omitempty"` // of source, that hold what waits at a hang
+	Choices  []string  `json:"choices"`         // in words
 	Token    string    `json:"token"`
 	Held     int       `json:"held"` // processes that showed it
 	Of       int       `json:"of"`
@@ -196,6 +197,9 @@ func (f Finding) words() string {
 	}
 	if (f.Kind == Hang || f.Kind == Lingers) && !f.Certain {
 		text += fmt.Sprintf("  none of %d plays found it without that; play it again with --token when the machine has less to do\n", f.Of)
+	}
+	for _, line := range f.Lines {
+		text += "  " + line + "\n"
 	}
 	for _, choice := range f.Choices {
 		text += "  " + choice + "\n"

@@ -79,8 +79,10 @@ type serverPeer struct {
 	events []store.Event
 	stop   <-chan struct{} // closed when a play is to end at once
 	keeps  bool            // the trace of a play
+	asks   bool            // for lines of source at a hang
 }
 
+func (s serverPeer) asking() peer   { s.asks = true; return s }
 func (serverPeer) name() string     { return "server" }
 func (serverPeer) recorded() string { return "client" }
 
@@ -161,6 +163,9 @@ func (s serverPeer) play(schedule Schedule, patience patience) (played play, err
 // playWith plays a half.
 func (s serverPeer) playWith(half clientHalf, schedule Schedule, patience patience) (played play, err error) {
 	err = inPlace(s.Folder, s.stop, func(at place) error {
+		if err := at.prepare(s.asks); err != nil {
+			return err
+		}
 		process, line, http, err := s.start(at)
 		if err != nil {
 			return err
@@ -182,6 +187,7 @@ func (s serverPeer) playWith(half clientHalf, schedule Schedule, patience patien
 			}
 		}
 		played = p.play
+		played.lines = process.lines(played.found)
 		return nil
 	})
 	return played, err

@@ -20,7 +20,7 @@ func TestTailIsShort(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer run.End()
-	p, _, err := startServer(Server{Command: []string{"sh", "-c", script}}, place{run, t.TempDir(), nil})
+	p, _, err := startServer(Server{Command: []string{"sh", "-c", script}}, place{Run: run, dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

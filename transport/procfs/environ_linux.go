@@ -49,6 +49,12 @@ func Environ(pid int) (environ []byte, ended bool) {
 	return nil, false
 }
 
+// Program returns the path of the program that a process runs; "" if the system does not show it.
+func Program(pid int) string {
+	path, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
+	return path
+}
+
 // showsEnviron reports whether the system tells where the environment of a process is.
 var showsEnviron = sync.OnceValue(func() bool {
 	s, _ := readStat(os.Getpid())

@@ -32,7 +32,7 @@
 //	calls_linux.go, calls_linux_amd64.go, calls_sockets_linux.go  the system calls in which threads wait
 //	sockets_linux.go                                              the other end of a Unix socket
 //	tcp.go, tcp_linux.go                                          a TCP socket, and what is on its way to it
-//	environ_linux.go                                              the environment of a process
+//	environ_linux.go                                              the environment of a process, and its program
 //	process_other.go, watcher_other.go, tcp_other.go              other systems, where nothing is known
 //
 // # What it refuses to do

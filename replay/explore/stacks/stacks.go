@@ -73,6 +73,7 @@ func Parse(text string) Goroutine {
 	g := Goroutine{Text: text}
 	head, frames, _ := strings.Cut(text, "\n")
 	id, bracket, _ := strings.Cut(strings.TrimPrefix(head, "goroutine "), " [")
+	id, _, _ = strings.Cut(id, " ") // a process that a signal has ended tells more of it
 	g.ID, _ = strconv.Atoi(id)
 	bracket, _, _ = strings.Cut(strings.TrimSuffix(bracket, "]:"), " labels:{")
 	if i := strings.Index(bracket, "synctest bubble "); i >= 0 {

@@ -1,0 +1,90 @@
+package sourceline
+
+import (
+	"debug/buildinfo"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/mcprec/mcprec/transport/procfs"
+)
+
+// patience is how long a program may take for its answer. One that is at rest takes a few milliseconds.
+const patience = 5 * time.Second
+
+// Ask asks a program and all that it has started, and returns what the first one tells that has anything to tell. stderr
+// returns what they have written to standard error. A program in Go has ended then.
+func (m *Means) Ask(pid int, stderr func() []byte) (Answer, error) {
+	var faults []error
+	for _, p := range family(procfs.Tree(procfs.Identify(pid))) {
+		answer, err := m.askOne(p, stderr)
+		if err != nil {
+			faults = append(faults, err)
+		}
+		if len(answer.Waits) > 0 {
+			return answer, nil
+		}
+	}
+	return Answer{}, errors.Join(faults...)
+}
+
+// family lists a tree of processes, the latest first: a launcher has nothing to tell.
+func family(p procfs.Process) (pids []int) {
+	for _, child := range p.Children {
+		pids = append(pids, family(child)...)
+	}
+	return append(pids, p.PID)
+}
+
+// askOne asks one process. Of a language that is not known it does nothing.
+func (m *Means) askOne(pid int, stderr func() []byte) (Answer, error) {
+	program := procfs.Program(pid)
+	environ, _ := procfs.Environ(pid)
+	if !strings.Contains("\x00"+string(environ), "\x00"+Variable+"="+m.folder+"\x00") {
+		return Answer{}, nil // it has an environment of its own, and a signal would end it
+	}
+	switch name := filepath.Base(program); {
+	case name == "node":
+		return m.answer(pid, readNode)
+	case strings.HasPrefix(name, "python"):
+		return m.answer(pid, readPython)
+	}
+	if _, err := buildinfo.ReadFile(program); err != nil {
+		return Answer{}, nil
+	}
+	id := procfs.Identify(pid)
+	if err := syscall.Kill(pid, syscall.SIGQUIT); err != nil {
+		return Answer{}, nil // it has ended meanwhile
+	}
+	until(func() bool { state := procfs.Of(id).State; return state == procfs.Gone || state == procfs.Zombie })
+	return readGo(stderr()), nil
+}
+
+// answer sends the signal and waits for the file.
+func (m *Means) answer(pid int, read func([]byte) (Answer, error)) (Answer, error) {
+	if err := syscall.Kill(pid, syscall.SIGUSR2); err != nil {
+		return Answer{}, nil // it has ended meanwhile
+	}
+	var text []byte
+	var err error
+	until(func() bool {
+		text, err = os.ReadFile(filepath.Join(m.folder, fmt.Sprintf("%d.json", pid)))
+		return !errors.Is(err, fs.ErrNotExist)
+	})
+	if err != nil {
+		return Answer{}, nil // it is busy, or has no such handler
+	}
+	return read(text)
+}
+
+// until waits for a condition, for the patience at most.
+func until(holds func() bool) {
+	for end := time.Now().Add(patience); !holds() && time.Now().Before(end); {
+		time.Sleep(2 * time.Millisecond)
+	}
+}

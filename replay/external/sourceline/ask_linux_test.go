@@ -1,0 +1,129 @@
+package sourceline
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcprec/mcprec/transport/procfs"
+)
+
+// TestMain makes the test binary a server in Go.
+func TestMain(m *testing.M) {
+	if len(os.Args) == 2 && os.Args[1] == "serve" {
+		serve()
+	}
+	os.Exit(m.Run())
+}
+
+// serve answers nothing: each line waits on a goroutine of its own.
+func serve() {
+	lines := bufio.NewScanner(os.Stdin)
+	for lines.Scan() {
+		go hold(lines.Text(), make(chan int))
+	}
+}
+
+func hold(text string, done chan int) {
+	fmt.Println(text)
+	<-done
+}
+
+// TestAsk: a program of each language names the line that holds a request, in folders with blanks, and is as it was with
+// an option of its user's.
+func TestAsk(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		command []string
+		program string // of testdata
+		want    []string
+	}{
+		{"node", []string{"node"}, "server.mjs", []string{
+			"tools/call (id 3) is held at server.mjs:12 (ask), called from server.mjs:16 (tool); it waits for the answer to its own sampling/createMessage (id 100)",
+			"tools/slow (id 4) is held at server.mjs:26 (helper), called from server.mjs:21 (slow)",
+		}},
+		{"python", []string{"python3"}, "server.py", []string{
+			"tools/call (id 3) is held at server.py:16 (ask), called from server.py:20 (tool); it waits for the answer to its own sampling/createMessage (id 100)",
+			"tools/slow (id 4) is held at server.py:30 (helper), called from server.py:25 (slow)",
+		}},
+		{"go", []string{os.Args[0], "serve"}, "", []string{
+			"held at ask_linux_test.go:35 (sourceline.hold), chan receive",
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if _, err := exec.LookPath(test.command[0]); err != nil {
+				t.Skip(test.command[0] + " is not here")
+			}
+			folder := filepath.Join(t.TempDir(), "my cöde")
+			if err := os.Mkdir(folder, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			means, err := Prepare(folder)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if test.program != "" {
+				test.command = append(test.command, filepath.Join("testdata", test.program))
+			}
+			answer, said := asked(t, means, exec.Command(test.command[0], test.command[1:]...))
+			if got := answer.Words(3); strings.Join(got, "\n") != strings.Join(test.want, "\n") {
+				t.Errorf("got\n  %s\nwant\n  %s\nstandard error\n%s", strings.Join(got, "\n  "), strings.Join(test.want, "\n  "), said)
+			}
+		})
+	}
+}
+
+// asked starts a server, gives it two requests, and asks it when it has taken both.
+func asked(t *testing.T, means *Means, server *exec.Cmd) (answer Answer, said []byte) {
+	t.Helper()
+	errors, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer errors.Close()
+	server.Env = means.Environ(append(os.Environ(), "NODE_OPTIONS=--no-deprecation"))
+	server.Stderr = errors
+	in, err := server.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := server.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = server.Process.Kill(); _, _ = io.Copy(io.Discard, out); _ = server.Wait() }()
+	fmt.Fprintln(in, `{"jsonrpc":"2.0","id":3,"method":"tools/call"}`)
+	fmt.Fprintln(in, `{"jsonrpc":"2.0","id":4,"method":"tools/slow"}`)
+	lines := bufio.NewReader(out)
+	for range 2 {
+		if _, err := lines.ReadString('\n'); err != nil {
+			t.Fatal(err)
+		}
+	}
+	watcher, err := procfs.Watch(server.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer watcher.Close()
+	for watcher.Look().Activity == procfs.Busy {
+		time.Sleep(time.Millisecond)
+	}
+	stderr := func() []byte {
+		said, _ = os.ReadFile(errors.Name())
+		return said
+	}
+	answer, err = means.Ask(server.Process.Pid, stderr)
+	if err != nil {
+		t.Error(err)
+	}
+	return answer, stderr()
+}

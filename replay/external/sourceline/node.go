@@ -1,0 +1,111 @@
+package sourceline
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/mcprec/mcprec/transport/phrase"
+)
+
+// nodeAnswer is what preload.cjs writes.
+type nodeAnswer struct {
+	Program string  `json:"program"` // the path of the script
+	Asked   []Asked `json:"asked"`
+	Open    []struct {
+		Request *Request `json:"request"`
+		Waits   bool     `json:"waits"` // it was made by an await or a then; else by a call, or by new Promise
+		Stack   string   `json:"stack"`
+	} `json:"open"` // pending promises, in the order in which they were made
+}
+
+// readNode reads the answer of a program in Node. What is awaited is made before who awaits it: the order of the
+// promises of a request is that of the lines, the innermost first.
+func readNode(text []byte) (Answer, error) {
+	var told nodeAnswer
+	if err := json.Unmarshal(text, &told); err != nil {
+		return Answer{}, fmt.Errorf("read what node tells of its promises: %w", err)
+	}
+	answer := Answer{Asked: told.Asked}
+	waits := map[string]int{} // places in the answer, by request
+	for _, promise := range told.Open {
+		isMade := strings.Contains(promise.Stack, "at new Promise ")
+		frames := nodeFrames(promise.Stack, packageOf(told.Program))
+		if len(frames) == 0 || !promise.Waits && !isMade && !frames[0].isNode { // what an async function returns
+			continue
+		}
+		frames = slices.DeleteFunc(frames, func(f nodeFrame) bool { return f.isNode })
+		if len(frames) == 0 {
+			continue
+		}
+		line := frames[0].Line
+		if own := slices.IndexFunc(frames, func(f nodeFrame) bool { return !f.IsLibrary }); own >= 0 {
+			line = frames[own].Line
+		}
+		key := "" // of a request; what is for none known is each for itself
+		if promise.Request != nil {
+			key = promise.Request.String()
+		}
+		at, isKnown := waits[key]
+		if !isKnown || key == "" {
+			at = len(answer.Waits)
+			waits[key] = at
+			answer.Waits = append(answer.Waits, Wait{Request: promise.Request})
+		}
+		if w := &answer.Waits[at]; !slices.Contains(w.Lines, line) {
+			w.Lines = append(w.Lines, line)
+		}
+	}
+	return answer, nil
+}
+
+// nodeFrame is a frame of a stack.
+type nodeFrame struct {
+	Line
+	isNode bool // Node's own
+}
+
+var nodeFrameText = phrase.Regexp(`^\s*at (?:async )?(?:(.*?) (?:\[as [^\]]*\] )?\()?([^()]+):(\d+):\d+\)?$`)
+
+// nodeFrames reads a stack, without the frames of the hook. own is the package of the program itself.
+func nodeFrames(stack, own string) (list []nodeFrame) {
+	for text := range strings.SplitSeq(stack, "\n") {
+		parts := nodeFrameText().FindStringSubmatch(text)
+		if parts == nil || strings.HasSuffix(parts[2], "/preload.cjs") || strings.HasPrefix(parts[2], "node:internal/async_hooks") {
+			continue
+		}
+		file, number := parts[2], 0
+		if address, err := url.Parse(file); err == nil && address.Scheme == "file" {
+			file = address.Path
+		}
+		number, _ = strconv.Atoi(parts[3]) // of a match
+		function := parts[1]
+		if strings.HasSuffix(function, "<anonymous>") {
+			function = ""
+		}
+		list = append(list, nodeFrame{
+			Line:   Line{File: file, Number: number, Function: function, IsLibrary: isBelow(file, "node_modules") && packageOf(file) != own},
+			isNode: strings.HasPrefix(file, "node:"),
+		})
+	}
+	return list
+}
+
+// packageOf returns the path of the package in node_modules to which a file belongs; "" for another.
+func packageOf(file string) string {
+	const modules = "/node_modules/"
+	at := strings.LastIndex(file, modules)
+	if at < 0 {
+		return ""
+	}
+	name, rest, _ := strings.Cut(file[at+len(modules):], "/")
+	if strings.HasPrefix(name, "@") {
+		second, _, _ := strings.Cut(rest, "/")
+		name = path.Join(name, second)
+	}
+	return file[:at+len(modules)] + name
+}

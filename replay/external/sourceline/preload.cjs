@@ -1,0 +1,56 @@
+// Loaded by Node before the program, in a play whose hang mcprec has seen before. It notes where each promise was made
+// that is still pending, and for which request. When SIGUSR2 comes it writes that to a file.
+'use strict'
+const { createHook, executionAsyncId } = require('node:async_hooks')
+const { renameSync, writeFileSync } = require('node:fs')
+const { isMainThread } = require('node:worker_threads')
+const folder = process.env.MCPREC_SOURCE_LINES
+
+if (folder && isMainThread) {
+  const open = new Map() // pending promises by their async id: where they were made, and for which request
+  const causes = new Map() // the request that an async id works for
+  const asked = new Map() // requests of this process without an answer, by their ids
+  const requests = new Map() // those that it was sent, by their ids
+  let reading = { id: -1, request: undefined } // the message that the present callback has parsed last
+
+  const causeOf = id => id === reading.id ? reading.request : causes.get(id)
+  Error.stackTraceLimit = Math.max(Error.stackTraceLimit, 30)
+  createHook({
+    init(id, type, trigger) {
+      const running = executionAsyncId()
+      const request = causeOf(running) ?? causes.get(trigger)
+      if (request) causes.set(id, request)
+      if (type === 'PROMISE') open.set(id, { request, waits: trigger !== running, stack: new Error().stack })
+    },
+    before(id) { open.delete(id) }, // what awaits goes on
+    promiseResolve(id) { open.delete(id) },
+    destroy(id) { open.delete(id); causes.delete(id) },
+  }).enable()
+
+  const isCall = m => m && typeof m === 'object' && typeof m.method === 'string' && m.id !== undefined && m.id !== null
+  const parse = JSON.parse
+  JSON.parse = function (text, reviver) {
+    const message = parse(text, reviver)
+    if (isCall(message)) {
+      reading = { id: executionAsyncId(), request: { id: message.id, method: message.method } }
+      requests.set(message.id, reading.request)
+    } else if (message && typeof message === 'object' && message.id !== undefined && message.method === undefined) asked.delete(message.id)
+    return message
+  }
+  const stringify = JSON.stringify
+  JSON.stringify = function (message, ...rest) {
+    if (isCall(message)) asked.set(message.id, { id: message.id, method: message.method, by: causeOf(executionAsyncId()) })
+    else if (message && typeof message === 'object' && message.id !== undefined && message.method === undefined) {
+      const request = requests.get(message.id)
+      if (request) request.answered = true
+    }
+    return stringify(message, ...rest)
+  }
+
+  const answer = () => {
+    const text = stringify({ program: process.argv[1], open: [...open.values()], asked: [...asked.values()] })
+    writeFileSync(`${folder}/${process.pid}.part`, text)
+    renameSync(`${folder}/${process.pid}.part`, `${folder}/${process.pid}.json`)
+  }
+  process.on('SIGUSR2', answer)
+}

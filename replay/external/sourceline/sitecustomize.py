@@ -1,0 +1,116 @@
+# Loaded by Python before the program, in a play whose hang mcprec has seen before. When SIGUSR2 comes, a file gets where
+# each task and each thread stands, and for which request.
+import os
+import sys
+
+_folder = os.environ.get("MCPREC_SOURCE_LINES")
+
+
+def _install():
+    import asyncio
+    import contextvars
+    import json
+    import signal
+    import sysconfig
+    import threading
+    import weakref
+
+    cause = contextvars.ContextVar("mcprec_request", default=None)
+    tasks = weakref.WeakKeyDictionary()  # each with the request that it works for
+    threads = {}
+    asked = {}
+    requests = {}
+    loads, dumps = json.loads, json.dumps
+
+    def is_call(message):
+        return isinstance(message, dict) and isinstance(message.get("method"), str) and message.get("id") is not None
+
+    def parsing(*args, **kwargs):
+        message = loads(*args, **kwargs)
+        if is_call(message):
+            cause.set({"id": message["id"], "method": message["method"]})
+            requests[repr(message["id"])] = cause.get()
+        elif isinstance(message, dict) and "method" not in message:
+            asked.pop(repr(message.get("id")), None)
+        return message
+
+    def writing(message, *args, **kwargs):
+        if is_call(message):
+            asked[repr(message["id"])] = {"id": message["id"], "method": message["method"], "by": cause.get()}
+        elif isinstance(message, dict) and "method" not in message and repr(message.get("id")) in requests:
+            requests[repr(message["id"])]["answered"] = True
+        return dumps(message, *args, **kwargs)
+
+    json.loads, json.dumps = parsing, writing
+
+    create = asyncio.BaseEventLoop.create_task
+
+    def create_task(loop, *args, **kwargs):
+        task = create(loop, *args, **kwargs)
+        tasks[task] = cause.get()
+        return task
+
+    asyncio.BaseEventLoop.create_task = create_task
+    start = threading.Thread.start
+
+    def start_thread(thread):
+        request = cause.get()
+        start(thread)
+        threads[thread.ident] = request
+
+    threading.Thread.start = start_thread
+
+    def frames_of(waiting):
+        found = []
+        while waiting is not None:
+            for kind in ("cr", "gi", "ag"):
+                frame = getattr(waiting, kind + "_frame", None)
+                if frame is not None:
+                    found.append(line_of(frame))
+                    waiting = getattr(waiting, kind + ("_yieldfrom" if kind == "gi" else "_await"), None)
+                    break
+            else:
+                break
+        found.reverse()  # the innermost first
+        return found
+
+    def line_of(frame):
+        return {"file": frame.f_code.co_filename, "line": frame.f_lineno, "function": frame.f_code.co_name}
+
+    def answer(signum, interrupted):
+        waits = []
+        for task in list(tasks):
+            if not task.done():
+                waits.append({"request": tasks.get(task), "lines": frames_of(task.get_coro())})
+        main = threading.main_thread().ident
+        for ident, frame in sys._current_frames().items():
+            if ident == main:
+                frame = interrupted
+            lines = []
+            while frame is not None:
+                lines.append(line_of(frame))
+                frame = frame.f_back
+            request = threads.get(ident)
+            waits.append({"request": request if ident != main else cause.get(), "lines": lines})
+        path = os.path.join(_folder, str(os.getpid()))
+        with open(path + ".part", "w") as out:
+            out.write(dumps({"library": sysconfig.get_path("stdlib"), "waits": waits, "asked": list(asked.values())}))
+        os.replace(path + ".part", path + ".json")
+
+    signal.signal(signal.SIGUSR2, answer)
+
+
+if _folder:
+    try:
+        _install()
+    except Exception as error:  # the program comes first
+        print("mcprec: no lines of source: %s" % error, file=sys.stderr)
+
+# The sitecustomize that this one stands before.
+_here = os.path.dirname(os.path.abspath(__file__))
+for _dir in sys.path:
+    _next = os.path.join(_dir or ".", "sitecustomize.py")
+    if os.path.abspath(_dir or ".") != _here and os.path.isfile(_next):
+        with open(_next) as _source:
+            exec(compile(_source.read(), _next, "exec"), {"__name__": "sitecustomize", "__file__": _next})
+        break

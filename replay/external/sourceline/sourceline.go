@@ -1,0 +1,149 @@
+// Package sourceline says which lines of a program's own source hold what waits in it: a request that is not answered, a
+// call that does not return.
+//
+// # What it promises
+//
+// A program that was started with the environment of [Means.Environ] runs as it would without: what is switched on
+// listens, and changes no answer. [Means.Ask] is for the end of a play: a program in Go does not survive it.
+//
+// The means are the program's own. Node loads preload.cjs, which notes where each pending promise was made. Python loads
+// sitecustomize.py, which finds tasks and threads. Both are asked by SIGUSR2 and answer in a file. A program in Go writes
+// the stacks of its goroutines when SIGQUIT ends it.
+//
+// # Data layout
+//
+// An [Answer] has a [Wait] for each thing that waits, with the lines at which it does, the innermost first, and, in Node and
+// Python, the request that it is for: the message with a method and an id that was parsed last before, by the chain of
+// what has started what. [Asked] are the requests that the program has written itself, and that have no answer.
+//
+// # Source files
+//
+//	sourceline.go   what is told, and the choice of lines
+//	node.go, python.go, golang.go   the answers of each language
+//	ask_linux.go, ask_other.go      how a process is asked
+//
+// # What it refuses
+//
+// It guesses no line: what waits in C, in a worker thread of Node, or without a promise is not seen. A program that is
+// busy for good does not answer. It knows no other language.
+package sourceline
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Answer is what a program tells of itself.
+type Answer struct {
+	Waits []Wait
+	Asked []Asked
+}
+
+// Wait is one thing that waits: an asynchronous function, a task, a thread or a goroutine.
+type Wait struct {
+	Request *Request // that it works for; nil: not known
+	Lines   []Line   // the innermost first
+	State   string   // such as "chan receive"; "" where the language does not say
+}
+
+// Request is a request of JSON-RPC.
+type Request struct {
+	ID       json.RawMessage `json:"id"`
+	Method   string          `json:"method"`
+	Answered bool            `json:"answered"` // by this program
+}
+
+// Asked is a request that the program has written, and that has no answer.
+type Asked struct {
+	Request
+	By *Request `json:"by"` // the request that it was written for; nil: not known
+}
+
+// Line is a line of source.
+type Line struct {
+	File      string
+	Number    int
+	Function  string // "" where it has no name
+	IsLibrary bool   // the file belongs to a package that the program uses
+}
+
+// String returns the line as "server.mjs:12 (count)".
+func (l Line) String() string {
+	text := fmt.Sprintf("%s:%d", filepath.Base(l.File), l.Number)
+	if l.Function != "" {
+		text += " (" + l.Function + ")"
+	}
+	return text
+}
+
+// String returns the request as "tools/call (id 3)".
+func (r Request) String() string { return fmt.Sprintf("%s (id %s)", r.Method, r.ID) }
+
+// mostLines is how many lines of a wait are told: a fault is in one of the first, or nobody finds it there.
+const mostLines = 3
+
+// Words tells the waits in sentences, at most most of them: those for a request that is not answered, then what an answered
+// one has left behind, which may be what the others wait for; or all, where none is for a request.
+func (a Answer) Words(most int) (list []string) {
+	waits := slices.Clone(a.Waits)
+	if isForRequest := func(w Wait) bool { return w.Request != nil }; slices.ContainsFunc(waits, isForRequest) {
+		waits = slices.DeleteFunc(waits, func(w Wait) bool { return w.Request == nil })
+	}
+	slices.SortStableFunc(waits, func(a, b Wait) int { return cmp.Compare(a.rank(), b.rank()) })
+	for _, w := range waits {
+		lines := w.told()
+		if len(lines) == 0 || len(list) == most {
+			continue
+		}
+		text := "held at " + lines[0].String()
+		if w.State != "" {
+			text += ", " + w.State
+		}
+		for i, l := range lines[1:] {
+			text += [...]string{", called from ", ", from "}[min(i, 1)] + l.String()
+		}
+		if w.Request != nil && w.Request.Answered {
+			text = w.Request.String() + " is answered, and has left something " + text
+		} else if w.Request != nil {
+			text = w.Request.String() + " is " + text
+			for _, asked := range a.Asked {
+				if asked.By != nil && string(asked.By.ID) == string(w.Request.ID) {
+					text += "; it waits for the answer to its own " + asked.Request.String()
+				}
+			}
+		}
+		if !slices.Contains(list, text) {
+			list = append(list, text)
+		}
+	}
+	return list
+}
+
+// rank orders waits: those of open requests first, and of these those with lines of the program's own.
+func (w Wait) rank() (rank int) {
+	if w.Request != nil && w.Request.Answered {
+		rank = 2
+	}
+	if !slices.ContainsFunc(w.Lines, func(l Line) bool { return !l.IsLibrary }) {
+		rank++
+	}
+	return rank
+}
+
+// told returns the lines to tell: the program's own, or else those of the libraries.
+func (w Wait) told() (list []Line) {
+	own := slices.DeleteFunc(slices.Clone(w.Lines), func(l Line) bool { return l.IsLibrary })
+	if len(own) == 0 {
+		own = w.Lines
+	}
+	return own[:min(len(own), mostLines)]
+}
+
+// isBelow reports whether a file lies below a folder of the name, such as node_modules.
+func isBelow(file, folder string) bool {
+	return strings.Contains(filepath.ToSlash(file), "/"+folder+"/")
+}
