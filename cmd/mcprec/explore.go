@@ -313,7 +313,7 @@ func (p *processOptions) addFlags(cmd *cobra.Command) {
 	f.StringArrayVar(&p.target.Headers, "header", nil, "with --target: send this `HEADER`, too")
 	f.BoolVar(&p.asServer, "as-server", false, "COMMAND is a client, which starts %SERVER")
 	f.BoolVar(&p.sameOutput, "same-output", false, "with --as-server: compare what the client prints")
-	f.BoolVar(&p.noLines, "no-lines", false, "with COMMAND: do not ask a process that hangs for lines of its source")
+	f.BoolVar(&p.noLines, "no-lines", false, "with COMMAND: name no lines of source at a hang")
 	f.StringVar(&p.script, "script", "", "with COMMAND: the finding as a shell script, or in a `FILE`")
 	f.Lookup("script").NoOptDefVal = "-"
 	f.IntVarP(&p.jobs, "jobs", "j", 1, "with COMMAND: play `N` orders at once")
