@@ -59,6 +59,8 @@ type stat struct {
 	start  string
 	flags  uint64
 	code   uint64 // the address of its program; 0: it is about to begin one
+	// resident is how many pages of it are in memory.
+	resident int64
 	// environ and environEnd are the addresses of its environment; 0: not known.
 	environ, environEnd uint64
 }
@@ -79,7 +81,7 @@ func parseStat(text string) (s stat, ok bool) {
 	if open < 0 || end < open {
 		return s, false
 	}
-	const flags, start, code, environ, environEnd = 9 - 3, 22 - 3, 26 - 3, 50 - 3, 51 - 3 // of proc_pid_stat(5), behind the name
+	const flags, start, resident, code, environ, environEnd = 9 - 3, 22 - 3, 24 - 3, 26 - 3, 50 - 3, 51 - 3 // of proc_pid_stat(5), behind the name
 	fields := strings.Fields(text[end+1:])
 	if len(fields) <= code {
 		return s, false
@@ -93,6 +95,7 @@ func parseStat(text string) (s stat, ok bool) {
 	parent, err := strconv.Atoi(fields[1])
 	s = stat{name: text[open+1 : end], state: fields[0][0], parent: parent, start: fields[start]}
 	s.flags, s.code, s.environ, s.environEnd = number(flags), number(code), number(environ), number(environEnd)
+	s.resident = int64(number(resident))
 	return s, err == nil
 }
 

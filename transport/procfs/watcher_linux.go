@@ -19,6 +19,7 @@ import (
 // Watcher looks at a process and at all that it has started. It is not safe for concurrent use.
 type Watcher struct {
 	pid  int
+	only bool                // what it has started is left out
 	ours map[string]bool     // names of descriptors that the caller holds an end of
 	open map[string]*os.File // of /proc, by path
 	page []byte
@@ -42,6 +43,15 @@ func Watch(pid int, ours ...string) (*Watcher, error) {
 		return nil, fmt.Errorf("look at process %d: the kernel does not show its system calls: %w", pid, err)
 	}
 	return w, nil
+}
+
+// WatchOnly is Watch without what the process has started: of a client, whose servers are its children.
+func WatchOnly(pid int, ours ...string) (*Watcher, error) {
+	w, err := Watch(pid, ours...)
+	if err == nil {
+		w.only = true
+	}
+	return w, err
 }
 
 // Own adds names of pipes and sockets that the caller holds an end of to those given to Watch.
@@ -216,7 +226,7 @@ func (w *Watcher) Kill() {
 // tree returns the process and all that it has started.
 func (w *Watcher) tree() []int {
 	list := []int{w.pid}
-	for i := 0; i < len(list); i++ {
+	for i := 0; !w.only && i < len(list); i++ {
 		for _, dir := range tasks(list[i]) {
 			for _, field := range strings.Fields(w.read(dir + "/children")) {
 				if pid, err := strconv.Atoi(field); err == nil {
