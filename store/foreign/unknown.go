@@ -55,7 +55,7 @@ var looks = []struct {
 	{"%PDF-", nil, "a PDF"},
 	{"\x89PNG", nil, "a picture"},
 	{"", lazily(`^\d+:\d+:\w+[,;]`), "flows of mitmproxy; save them as HAR (mitmdump -nr FILE --set hardump=FILE.har)"},
-	{"", lazily(`(?m)^(\[pid +\d+\] |\d+ +)?(\d\d:\d\d:\d\d(\.\d+)? |\d+\.\d+ )?(read|write|recvfrom|sendto|execve|openat|poll|futex)\(`), "the output of strace; mcprec attach PID records a process that runs"},
+	{"", lazily(`(?m)^(\[pid +\d+\] |\d+ +)?(\d\d:\d\d:\d\d(\.\d+)? |\d+\.\d+ )?(read|write|recvfrom|sendto|execve|openat|poll|futex)\(`), "the output of strace without a read of descriptor 0 or a write of 1; strace -f -s 16777216 -p PID has them"},
 	{"", lazily(`(?m)^(- |\s*)?interactions:`), "a cassette of HTTP tests (VCR, go-vcr, vcrpy); record the traffic with mcprec record --target URL, or save it as HAR"},
 	{"", lazily(`"resourceSpans"`), "traces of OpenTelemetry, as mcprec export --format otlp writes them; export the session without --format to read it again"},
 	{"", lazily(`(?m)^sequenceDiagram`), "a diagram of Mermaid, as mcprec export --format mermaid writes it; export the session without --format to read it again"},
