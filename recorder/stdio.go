@@ -24,6 +24,8 @@ type Stdio struct {
 	// already, as from a terminal. Heard may be nil.
 	Signals <-chan os.Signal
 	Heard   func(os.Signal) bool
+	// Held is told which processes still hold the server's output when the session ends without them. It may be nil.
+	Held func(text string)
 }
 
 // Run passes the session through until the process has ended and its output has been passed on,
@@ -91,8 +93,11 @@ func (r *Recorder) Run(std Stdio) (transport.ExitStatus, error) {
 		if s.s2c.state.Load() != ended {
 			answers.end(s.eofInfo(), true)
 		}
-		if text := s.heldNote(); text != "" {
+		if text := s.heldNote(std.Process); text != "" {
 			r.Record(store.Note, transport.NoDirection, store.NoteInfo{Text: text})
+			if std.Held != nil {
+				std.Held(text)
+			}
 		}
 	}
 	if s.c2s.read.Load() > s.c2s.passed.Load() { // the write fails if no process can read any more

@@ -1,12 +1,17 @@
 package recorder
 
 import (
+	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/phrase"
+	"github.com/mcprec/mcprec/transport/procfs"
 )
 
 // Grace is how long another process that holds the output of a server that has exited must be
@@ -180,17 +185,34 @@ func (s *ending) eofInfo() store.EOFInfo {
 	return store.EOFInfo{By: "recorder", Error: "still open when the server had exited"}
 }
 
-// heldNote tells which outputs of the server other processes hold, or returns "".
-func (s *ending) heldNote() string {
-	var names []string
+// heldNote tells which outputs of the server other processes hold, and which processes these are; or returns "".
+func (s *ending) heldNote(server *transport.Process) string {
+	var names, files []string
 	if s.s2c.heldByOther() {
 		names = append(names, "stdout")
+		files = append(files, procfs.Name(int(server.Stdout.Fd())))
 	}
 	if s.stderr.heldByOther() {
 		names = append(names, "stderr")
+		files = append(files, procfs.Name(int(server.Stderr.Fd())))
 	}
 	if names == nil {
 		return ""
 	}
-	return "another process still holds the server's " + strings.Join(names, " and ") + "; the recording ends as the server did"
+	text := "another process still holds the server's " + strings.Join(names, " and ")
+	if who := outliving(files); len(who) > 0 {
+		text += ": " + strings.Join(who, ", ") + phrase.Agree(len(who), " outlives", " outlive") + " the session"
+	}
+	return text + "; the recording ends as the server did"
+}
+
+// outliving names the processes that can write to one of some pipes, where the system shows them.
+func outliving(files []string) (names []string) {
+	list, _ := procfs.List()
+	for _, p := range list {
+		if slices.ContainsFunc(p.Pipes, func(d procfs.Descriptor) bool { return d.Writes && slices.Contains(files, d.File) }) {
+			names = append(names, fmt.Sprintf("%s (%d, started %v ago)", phrase.Name(p.Name), p.PID, phrase.Brief(p.Age)))
+		}
+	}
+	return names
 }

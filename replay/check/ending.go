@@ -125,7 +125,7 @@ func (n *ending) judgeServer(r *reporter, revision string, lastWord moment) (sta
 		}
 		process := ""
 		if n.pid != 0 {
-			process = fmt.Sprintf(" (process %d)", n.pid)
+			process = fmt.Sprintf(" (process %d, started %v before)", n.pid, phrase.Brief(n.exited.at))
 		}
 		r.report(d, transport.ServerToClient, revision, []uint64{n.exited.seq, eof.seq},
 			"the server%s ended %v after the client had closed its end (#%d), %s; meanwhile it sent nothing", process, phrase.Brief(took), eof.seq, how)
