@@ -90,8 +90,10 @@ func doorSessions() (stdio, overHTTP []store.Event) {
 // a client. A line that begins with "wire" may say secrets on standard output, which is the
 // protocol's.
 var doors = map[string][]string{
-	"list":  {"list", "list --format json", "list 019a", "list --wide", "list --wide --format json", "list --filter tool:login", "list --filter tool:login|x --format json --since 999w"},
-	"stats": {"stats", "stats --format json", "stats --by server", "stats --by server --format json"},
+	"list":   {"list", "list --format json", "list 019a", "list --wide", "list --wide --format json", "list --filter tool:login", "list --filter tool:login|x --format json --since 999w"},
+	"ps":     {"ps", "ps --format json --orphans"},
+	"attach": {"help attach"}, // see attach_linux_test.go
+	"stats":  {"stats", "stats --format json", "stats --by server", "stats --by server --format json"},
 	"show": {"show S", "show H", "show F", "show --format json S", "show --format json H", "show --from 3 S", "show --pairs H", "show --format sequence S", "show --filter tool:login S", "show 019a",
 		"show --http H", "show --body --color always S", "show --body=full --http H", "show --body --format json S", "show S #5", "show --format json H #6", "show S 12", "show --last 50 S", "show --last 50 --http --body H", "show --last 2 --format json F", "show -f --last 5 S"},
 	"view":            {"view S", "view H", "view S G", "view --dir", "view -o O S", "view -o O H", "view -o O F"},

@@ -11,7 +11,9 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"runtime"
 	"strconv"
+	"sync"
 	"syscall"
 	"time"
 
@@ -198,4 +200,53 @@ func flood(n int) {
 	}
 	w.Flush()
 	io.Copy(io.Discard, os.Stdin)
+}
+
+// planter is a client: it starts a server, shakes hands with it, says which process it is, and lives until it is killed.
+//
+//	planter COMMAND [ARG]...
+func planter() {
+	cmd := exec.Command(os.Args[1], os.Args[2:]...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		panic(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		panic(err)
+	}
+	if err := cmd.Start(); err != nil {
+		panic(err)
+	}
+	fmt.Fprintln(in, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`)
+	if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+		panic(err)
+	}
+	fmt.Println(cmd.Process.Pid)
+	standStill()
+}
+
+// threadServer answers each request by one of eight threads.
+func threadServer() {
+	lines := make(chan string)
+	var write sync.Mutex
+	var threads sync.WaitGroup
+	for range 8 {
+		threads.Go(func() {
+			runtime.LockOSThread()
+			for line := range lines {
+				var m struct{ ID int }
+				_ = json.Unmarshal([]byte(line), &m)
+				write.Lock()
+				fmt.Printf(`{"jsonrpc":"2.0","id":%d,"result":{"text":%q}}`+"\n", m.ID, line)
+				write.Unlock()
+			}
+		})
+	}
+	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
+		lines <- in.Text()
+	}
+	close(lines)
+	threads.Wait()
 }

@@ -105,8 +105,8 @@ Where none is given, it is the newest in which something was asked.`,
 		root.AddCommand(commands...)
 	}
 	add(firstGroup, newRecord(std), newWrap(), newList(), newShow(), newView(), newWhy(), newCheck(), newExplore(), newCI(), newServe(std))
-	add("Record", newDemo(), newUnwrap(), newImport(), newExport())
-	add("Look", newState(), newStats(), newDiff(), newMCP(std))
+	add("Record", newDemo(), newAttach(std), newUnwrap(), newImport(), newExport())
+	add("Look", newPs(), newState(), newStats(), newDiff(), newMCP(std))
 	add("Play", newReplay(), newDrive())
 	add("Keep", newDoctor(), newRemove(), newRedact(), newStore(), newShare(std))
 	root.AddCommand(newPassOn())

@@ -39,6 +39,8 @@ func TestMain(m *testing.M) {
 		"floorwrite":   floorWrite,
 		"stuckserver":  stuckServer,
 		"asclient":     asClient,
+		"planter":      planter,
+		"threadserver": threadServer,
 	})
 }
 

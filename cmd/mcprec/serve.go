@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/url"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -24,6 +26,7 @@ import (
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/report"
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/fixtures"
+	"github.com/mcprec/mcprec/replay/fault"
 	"github.com/mcprec/mcprec/replay/match"
 	"github.com/mcprec/mcprec/replay/standin"
 	"github.com/mcprec/mcprec/store"
@@ -246,9 +249,10 @@ func (s *service) playStdio(player *standin.Player, options standin.ServeOptions
 	}
 	notices := newNotices(s.errs, s.recorded.Masker)
 	options.Say = notices.print
-	trial := s.options.faults.begin(s, &options, "stdio", notices.print)
+	trial := s.newTrial("stdio")
+	trial.Begin(&options, notices.print)
 	err = standin.Serve(ctx, conn, player, options)
-	trial.end()
+	trial.End()
 	introduced, verdicts := differing(player)
 	notices.end(player, slices.Concat(introduced, s.told(verdicts)))
 	for _, text := range report.UnexpectedLines(verdicts) {
@@ -417,9 +421,10 @@ func (s *service) watch(options *standin.ServeOptions) (done func(standin.Served
 	}
 	progress("begins")
 	options.Say = notices.print
-	trial := s.options.faults.begin(s, options, "http", notices.print)
+	trial := s.newTrial("http")
+	trial.Begin(options, notices.print)
 	return func(session standin.Served) {
-		trial.end()
+		trial.End()
 		_, verdicts := differing(session.Player)
 		notices.end(session.Player, s.told(verdicts))
 		progress("ended")
@@ -500,4 +505,76 @@ func (n *notices) printWithheld() {
 		fmt.Fprintf(n.w, "mcprec: %s more of this session not shown\n", phrase.Plural(n.withheld, "line"))
 	}
 	n.withheld = 0
+}
+
+// faultFlags are the flags of serve about faults, and about a recording of what was said.
+type faultFlags struct {
+	texts  []string
+	seed   *uint64
+	record bool
+
+	rules []fault.Rule
+}
+
+func (o *faultFlags) addFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringArrayVar(&o.texts, "fault", nil, "make something go wrong: `'FILTER ACTION'`; may be repeated")
+	addParsed(cmd, &o.seed, "seed", "`N`, to take the same calls as an earlier run", func(text string) (uint64, error) {
+		seed, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("want a number of 0 or more")
+		}
+		return seed, nil
+	})
+	f.BoolVar(&o.record, "record", false, "record the session, with the faults")
+}
+
+// parse reads the faults. overHTTP: the session is served over HTTP.
+func (o *faultFlags) parse(overHTTP bool) error {
+	for _, text := range o.texts {
+		r, err := fault.Parse(text)
+		if err != nil {
+			return cli.Usagef("--%v", err)
+		}
+		if (r.Action == fault.Status || r.Action == fault.EndStream) && !overHTTP {
+			return cli.Usagef("--fault %q: %s is for HTTP: add --listen, or take disconnect", text, r.Action)
+		}
+		o.rules = append(o.rules, r)
+	}
+	if o.seed != nil && len(o.rules) == 0 {
+		return cli.Usagef("--seed is for --fault; give both")
+	}
+	return nil
+}
+
+// choose chooses a seed if none is given, and prints it if it matters.
+func (o *faultFlags) choose(errs io.Writer) {
+	if o.seed != nil {
+		return
+	}
+	seed := uint64(rand.Uint32())
+	o.seed = &seed
+	for _, r := range o.rules {
+		if r.Chance < 1 {
+			fmt.Fprintf(errs, "mcprec: --seed %d takes the same calls again\n", seed)
+			return
+		}
+	}
+}
+
+// openTrials opens the store for --record; nil without it.
+func (o *faultFlags) openTrials(cmd *cobra.Command, home home) (*session.Store, error) {
+	if !o.record {
+		return nil, nil
+	}
+	return openStore(cmd, home)
+}
+
+// newTrial returns what serves a session with the faults of the flags.
+func (s *service) newTrial(transportName string) *recording.Trial {
+	o := s.options.faults
+	return &recording.Trial{
+		Rules: o.rules, Seed: *o.seed, Store: s.db, Recorder: "mcprec " + version(), Label: s.recorded.Header.Label,
+		Transport: transportName, Errors: s.errs,
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport/phrase"
+	"github.com/mcprec/mcprec/transport/procfs"
 )
 
 type whyOptions struct {
@@ -31,10 +33,11 @@ type whyOptions struct {
 func newWhy() *cobra.Command {
 	var o whyOptions
 	cmd := &cobra.Command{
-		Use:   "why [SESSION]",
+		Use:   "why [SESSION | PID]",
 		Short: "Say who is stuck, since when, and on what, also while it hangs",
 		Example: `  mcprec why
   mcprec why server=fs
+  mcprec why 4711
   mcprec why --watch --label nightly
   mcprec why --all --since yesterday`,
 		Args:              atMost(1),
@@ -68,9 +71,15 @@ func runWhy(cmd *cobra.Command, o whyOptions, arg string) error {
 	case o.all && o.watch:
 		return cli.Usagef("why --watch follows the live sessions; leave out --all")
 	}
+	if pid, isProcess := o.process(cmd, arg); isProcess {
+		return o.printProcess(cmd, pid)
+	}
 	told := ""
 	for isWaiting := false; ; {
 		answers, err := o.ask(cmd, arg)
+		if arg == "" && !o.watch && !o.all && !slices.ContainsFunc(answers, report.Hangs.Stuck) {
+			o.tellUnrecorded(cmd)
+		}
 		var none *session.NotFoundError
 		if o.watch && errors.As(err, &none) {
 			if !isWaiting {
@@ -323,4 +332,66 @@ func (o whyOptions) print(cmd *cobra.Command, answers []report.Hangs) error {
 		}
 	}
 	return errors.Join(err, w.Flush())
+}
+
+// process reports whether an argument is the number of a process, which no label is and no id begins with.
+func (o whyOptions) process(cmd *cobra.Command, arg string) (pid int, ok bool) {
+	const digits = 7 // of the largest number that a process has
+	pid, err := strconv.Atoi(arg)
+	if err != nil || pid <= 0 || strings.HasPrefix(arg, "0") || len(arg) > digits {
+		return 0, false
+	}
+	labelled, err := isLabel(cmd, o.home, arg)
+	return pid, err == nil && !labelled
+}
+
+// printProcess says how the sessions of a process stand, from the processes alone.
+func (o whyOptions) printProcess(cmd *cobra.Command, pid int) (err error) {
+	if o.watch || o.after != 0 {
+		return cli.Usagef("why %d looks at processes, twice; leave out --watch and --after", pid)
+	}
+	if err := procfs.Supported(); err != nil {
+		return fmt.Errorf("why %d: %w", pid, err)
+	}
+	db, err := openExisting(cmd, o.home)
+	if err != nil {
+		return err
+	}
+	defer closeInto(&err, db)
+	answers, err := report.HangsInProcess(cmd.Context(), db, pid)
+	if err != nil {
+		return err
+	}
+	w, err := screenOf(cmd)
+	if err != nil {
+		return err
+	}
+	isStuck := false
+	for n, a := range answers {
+		isStuck = isStuck || a.Stuck()
+		if o.format == output.JSON {
+			err = errors.Join(err, output.NewEncoder(w).Encode(a))
+			continue
+		}
+		if n > 0 {
+			fmt.Fprintln(w)
+		}
+		err = errors.Join(err, a.Text(w))
+	}
+	if err = errors.Join(err, w.Flush()); err == nil && isStuck {
+		return cli.ErrVerdict
+	}
+	return err
+}
+
+// tellUnrecorded says how many sessions run that nobody records: the one that is asked about may be among them.
+func (o whyOptions) tellUnrecorded(cmd *cobra.Command) {
+	db, err := openExisting(cmd, o.home)
+	if err != nil {
+		return
+	}
+	count, err := report.Unrecorded(cmd.Context(), db)
+	if errors.Join(err, db.Close()) == nil && count > 0 {
+		fmt.Fprintf(cmd.ErrOrStderr(), "mcprec: %s %s unrecorded: mcprec ps\n", phrase.Plural(count, "session"), phrase.Agree(count, "runs", "run"))
+	}
 }

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 
@@ -139,19 +138,10 @@ func faultOf(found clientconfig.Survey) error {
 // locations returns where to look: where the clients have their servers, and, to undo it, where wrap
 // has been, in any project.
 func (o *wrapOptions) locations(kept []clientconfig.Original) ([]clientconfig.Location, error) {
-	user, err := os.UserHomeDir()
+	system, err := clientconfig.ThisSystem()
 	if err != nil {
-		return nil, fmt.Errorf("find the configuration of clients: %w", err)
+		return nil, err
 	}
-	here, err := os.Getwd()
-	if err != nil {
-		return nil, fmt.Errorf("find the configuration of this project: %w", err)
-	}
-	folders := clientconfig.ProjectFolders(here)
-	if real, err := filepath.EvalSymlinks(here); err == nil && real != here {
-		folders = append(folders, clientconfig.ProjectFolders(real)...)
-	}
-	system := clientconfig.System{GOOS: runtime.GOOS, Home: user, Getenv: os.Getenv, Folders: folders}
 	if o.config != "" {
 		file, err := filepath.Abs(o.config)
 		if err == nil {

@@ -2,8 +2,10 @@ package clientconfig
 
 import (
 	"cmp"
+	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 )
@@ -14,6 +16,23 @@ type System struct {
 	Home    string // the user's home folder
 	Getenv  func(string) string
 	Folders []string // the folder of the project, and those above that may have its files; absolute
+}
+
+// ThisSystem returns the System of this process, in the folder in which it runs.
+func ThisSystem() (none System, _ error) {
+	user, err := os.UserHomeDir()
+	if err != nil {
+		return none, fmt.Errorf("find the configuration of clients: %w", err)
+	}
+	here, err := os.Getwd()
+	if err != nil {
+		return none, fmt.Errorf("find the configuration of this project: %w", err)
+	}
+	folders := ProjectFolders(here)
+	if real, err := filepath.EvalSymlinks(here); err == nil && real != here {
+		folders = append(folders, ProjectFolders(real)...)
+	}
+	return System{GOOS: runtime.GOOS, Home: user, Getenv: os.Getenv, Folders: folders}, nil
 }
 
 // Location is where one client keeps servers: a place in a file.

@@ -18,6 +18,8 @@
 //	fill.go       secrets in place of their placeholders
 //	settings.go   mcprec.json: flags for the fixtures of a folder
 //	play.go       a play of package external as a session and as a script
+//	trial.go      a session of serve with faults
+//	attach.go     a server that runs already, by strace
 //
 // # What it refuses
 //
@@ -152,7 +154,8 @@ func Command(std cli.Streams, options Options, command []string) error {
 		r.say("recording session %s; a client is to speak on standard input, here the keyboard; ^D ends it", rec.ID())
 	}
 	endTidying := r.tidyBeside()
-	exited, err := rec.Run(recorder.Stdio{Client: r.std.In, Reply: r.std.Out, Errors: r.std.Err, Process: child, Signals: signals, Heard: cli.FromTerminal})
+	exited, err := rec.Run(recorder.Stdio{Client: r.std.In, Reply: r.std.Out, Errors: r.std.Err, Process: child, Signals: signals, Heard: cli.FromTerminal,
+		Held: func(text string) { r.say("session %s: %s", rec.ID(), text) }})
 	if err != nil {
 		return err
 	}

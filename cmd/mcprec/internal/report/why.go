@@ -135,21 +135,7 @@ func (a Hangs) Text(w io.Writer) error {
 		fmt.Fprintf(w, "%s: %s\n", head, word)
 	}
 	for i, f := range a.Findings {
-		fmt.Fprintf(w, "\n%s\n\n", output.Plain(f.Text))
-		for _, e := range f.Evidence {
-			at := "  open"
-			if e.Seq > 0 {
-				at = fmt.Sprintf("  #%d", e.Seq)
-			}
-			fmt.Fprintf(w, "%-7s %s\n", at, output.Plain(e.Text))
-		}
-		fmt.Fprintf(w, "\nThe log proves: %s.\n", output.Plain(f.Proves))
-		if f.Suggests != "" {
-			fmt.Fprintf(w, "It suggests: %s.\n", output.Plain(f.Suggests))
-		}
-		if f.Unknown != "" {
-			fmt.Fprintf(w, "It cannot tell: %s.\n", output.Plain(f.Unknown))
-		}
+		printFinding(w, f, "The log proves")
 		next := output.Plain(f.Next)
 		if strings.Contains(next, "[redacted:") { // a shell takes the words as a comment
 			next += "  # put the secret in"
@@ -163,4 +149,26 @@ func (a Hangs) Text(w io.Writer) error {
 		fmt.Fprintf(w, "Note: %s.\n", output.Plain(note))
 	}
 	return nil
+}
+
+// printFinding prints a finding as a paragraph, with what shows it and what it proves.
+func printFinding(w io.Writer, f why.Finding, proves string) {
+	fmt.Fprintf(w, "\n%s\n\n", output.Plain(f.Text))
+	for _, e := range f.Evidence {
+		at := "  open"
+		if e.Seq > 0 {
+			at = fmt.Sprintf("  #%d", e.Seq)
+		}
+		fmt.Fprintf(w, "%-7s %s\n", at, output.Plain(e.Text))
+	}
+	if len(f.Evidence) > 0 {
+		fmt.Fprintln(w)
+	}
+	fmt.Fprintf(w, "%s: %s.\n", proves, output.Plain(f.Proves))
+	if f.Suggests != "" {
+		fmt.Fprintf(w, "It suggests: %s.\n", output.Plain(f.Suggests))
+	}
+	if f.Unknown != "" {
+		fmt.Fprintf(w, "It cannot tell: %s.\n", output.Plain(f.Unknown))
+	}
 }
