@@ -47,10 +47,12 @@ func TestAsk(t *testing.T) {
 		{"node", []string{"node"}, "server.mjs", []string{
 			"tools/call (id 3) is held at server.mjs:12 (ask), called from server.mjs:16 (tool); it waits for the answer to its own sampling/createMessage (id 100)",
 			"tools/slow (id 4) is held at server.mjs:26 (helper), called from server.mjs:21 (slow)",
+			"tools/locked (id 5) is held at server.mjs:31 (locked)",
 		}},
 		{"python", []string{"python3"}, "server.py", []string{
-			"tools/call (id 3) is held at server.py:16 (ask), called from server.py:20 (tool); it waits for the answer to its own sampling/createMessage (id 100)",
-			"tools/slow (id 4) is held at server.py:30 (helper), called from server.py:25 (slow)",
+			"tools/call (id 3) is held at server.py:17 (ask), called from server.py:21 (tool); it waits for the answer to its own sampling/createMessage (id 100)",
+			"tools/slow (id 4) is held at server.py:31 (helper), called from server.py:26 (slow)",
+			"tools/locked (id 5) is held at server.py:40 (locked)",
 		}},
 		{"go", []string{os.Args[0], "serve"}, "", []string{
 			"held at ask_linux_test.go:35 (sourceline.hold), chan receive",
@@ -79,7 +81,7 @@ func TestAsk(t *testing.T) {
 	}
 }
 
-// asked starts a server, gives it two requests, and asks it when it has taken both.
+// asked starts a server, gives it three requests, and asks it when it has taken them all.
 func asked(t *testing.T, means *Means, server *exec.Cmd) (answer Answer, said []byte) {
 	t.Helper()
 	errors, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
@@ -103,8 +105,9 @@ func asked(t *testing.T, means *Means, server *exec.Cmd) (answer Answer, said []
 	defer func() { _ = server.Process.Kill(); _, _ = io.Copy(io.Discard, out); _ = server.Wait() }()
 	fmt.Fprintln(in, `{"jsonrpc":"2.0","id":3,"method":"tools/call"}`)
 	fmt.Fprintln(in, `{"jsonrpc":"2.0","id":4,"method":"tools/slow"}`)
+	fmt.Fprintln(in, `{"jsonrpc":"2.0","id":5,"method":"tools/locked"}`)
 	lines := bufio.NewReader(out)
-	for range 2 {
+	for range 3 {
 		if _, err := lines.ReadString('\n'); err != nil {
 			t.Fatal(err)
 		}

@@ -91,7 +91,10 @@ def _install():
                 lines.append(line_of(frame))
                 frame = frame.f_back
             request = threads.get(ident)
-            waits.append({"request": request if ident != main else cause.get(), "lines": lines})
+            if ident == main:  # it works for the last message, or waits for the next
+                last = cause.get()
+                request = None if last in [wait["request"] for wait in waits] or last in threads.values() else last
+            waits.append({"request": request, "lines": lines})
         path = os.path.join(_folder, str(os.getpid()))
         with open(path + ".part", "w") as out:
             out.write(dumps({"library": sysconfig.get_path("stdlib"), "waits": waits, "asked": list(asked.values())}))

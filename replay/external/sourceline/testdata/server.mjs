@@ -26,8 +26,14 @@ const helper = async () => {
   await new Promise(() => out({ method: 'notifications/message' }))
 }
 
+function locked() {
+  out({ method: 'notifications/message' })
+  new Promise(() => {}).then(() => {})
+}
+
 readline.createInterface({ input: process.stdin }).on('line', line => {
   const message = JSON.parse(line)
   if (message.method === 'tools/call') tool(message)
   if (message.method === 'tools/slow') slow(message)
+  if (message.method === 'tools/locked') locked()
 })

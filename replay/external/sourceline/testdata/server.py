@@ -2,6 +2,7 @@
 import asyncio
 import json
 import sys
+import threading
 
 waiting = {}
 
@@ -30,6 +31,16 @@ async def helper():
     await asyncio.Event().wait()
 
 
+lock = threading.Lock()
+
+
+def locked(message):
+    out({"method": "notifications/message"})
+    with lock:
+        with lock:
+            out({"id": message["id"], "result": {}})
+
+
 async def main():
     reader = asyncio.StreamReader()
     await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
@@ -40,6 +51,8 @@ async def main():
             tasks.add(asyncio.create_task(tool(message)))
         if message["method"] == "tools/slow":
             tasks.add(asyncio.create_task(slow(message)))
+        if message["method"] == "tools/locked":
+            threading.Thread(target=locked, args=(message,), daemon=True).start()
 
 
 asyncio.run(main())
