@@ -114,6 +114,7 @@ var doors = map[string][]string{
 	"check":  {"check S", "check --format json H", "check --format junit S", "check --format sarif S", "check --schema S", "check --forbid-tool login --format junit S", "check --all", "check --all --format json"},
 	"why":    {"why S", "why H", "why F", "why --format json S", "why --format json H", "why --after 0s F", "why --after 0s --format json H"},
 	"buffer": {"buffer S", "buffer --format json H", "buffer F"},
+	"bisect": {"help bisect"}, // see testdata/script/bisect.txtar
 	"diff":   {"diff S G", "diff --format json F G", "diff --format junit S G", "diff --bytes S G", "diff S H"},
 	"state":  {"state S", "state --format json H", "state --at 6 --diff 100% S", "state F", "state --first failures>0 S", "state --first failures>0 --format json F"},
 	"store": {"store verify", "store verify S", "store verify F", "store repair", "store repair --dry-run", "store prune --keep 0 --older-than 1h --dry-run",

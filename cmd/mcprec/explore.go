@@ -304,19 +304,25 @@ type processOptions struct {
 }
 
 func (p *processOptions) addFlags(cmd *cobra.Command) {
+	p.addPeerFlags(cmd)
 	f := cmd.Flags()
 	f.StringArrayVar(&p.calls, "call", nil, "without SESSION: call this `TOOL`, too, its arguments behind it")
 	f.BoolVar(&p.allTools, "all-tools", false, "without SESSION: call the tools that write, too")
+	f.BoolVar(&p.noLines, "no-lines", false, "with COMMAND: name no lines of source at a hang")
+	f.StringVar(&p.script, "script", "", "with COMMAND: the finding as a shell script, or in a `FILE`")
+	f.Lookup("script").NoOptDefVal = "-"
+	f.IntVarP(&p.jobs, "jobs", "j", 1, "with COMMAND: play `N` orders at once")
+}
+
+// addPeerFlags adds those that say what the process is.
+func (p *processOptions) addPeerFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
 	f.StringArrayVar(&p.env, "env", nil, "with COMMAND: set `NAME=VALUE` for the process")
 	f.StringVar(&p.folder, "dir", "", "with COMMAND: give each process a copy of `FOLDER`")
 	f.StringVar(&p.target.URL, "target", "", "COMMAND is an HTTP server with its endpoint at `URL`")
 	f.StringArrayVar(&p.target.Headers, "header", nil, "with --target: send this `HEADER`, too")
 	f.BoolVar(&p.asServer, "as-server", false, "COMMAND is a client, which starts %SERVER")
 	f.BoolVar(&p.sameOutput, "same-output", false, "with --as-server: compare what the client prints")
-	f.BoolVar(&p.noLines, "no-lines", false, "with COMMAND: name no lines of source at a hang")
-	f.StringVar(&p.script, "script", "", "with COMMAND: the finding as a shell script, or in a `FILE`")
-	f.Lookup("script").NoOptDefVal = "-"
-	f.IntVarP(&p.jobs, "jobs", "j", 1, "with COMMAND: play `N` orders at once")
 }
 
 // notOfProcesses are the flags of explore that say something about models, of which a process has none.
@@ -426,7 +432,8 @@ type processSearch struct {
 	recorded *session.Recording
 	peer     string          // under test: "server" or "client"
 	server   external.Server // or the client
-	explore  func(external.Options) (external.Report, error)
+	// explore searches, or plays a token; the command is started in a folder, "" is that of this process.
+	explore func(in string, options external.Options) (external.Report, error)
 }
 
 // openProcess reads the flags, and the session that is played to a process.
@@ -459,8 +466,10 @@ func (o exploreOptions) openProcess(cmd *cobra.Command, arg string, command []st
 		return p, cli.Usagef("explore %s: its client asked for nothing; name another session", p.recorded.Name)
 	}
 	p.peer = "server"
-	p.explore = func(options external.Options) (external.Report, error) {
-		return external.Explore(p.server, p.recorded.Events, options)
+	server, events := p.server, p.recorded.Events
+	p.explore = func(in string, options external.Options) (external.Report, error) {
+		server.In = in
+		return external.Explore(server, events, options)
 	}
 	if o.process.asServer {
 		self, err := os.Executable()
@@ -469,8 +478,9 @@ func (o exploreOptions) openProcess(cmd *cobra.Command, arg string, command []st
 		}
 		p.peer = "client"
 		client := external.Client{Command: p.server.Command, Env: p.server.Env, Folder: p.server.Folder, PassOn: []string{self, passOnName}}
-		p.explore = func(options external.Options) (external.Report, error) {
-			return external.ExploreClient(client, p.recorded.Events, options)
+		p.explore = func(in string, options external.Options) (external.Report, error) {
+			client.In = in
+			return external.ExploreClient(client, events, options)
 		}
 	}
 	return p, nil
@@ -512,7 +522,7 @@ func runExploreProcess(cmd *cobra.Command, o exploreOptions, arg string, command
 	defer cancel()
 	wanted := cli.UntilSignal(cancel)
 	end := search.Begin()
-	found, err := p.explore(external.Options{
+	found, err := p.explore("", external.Options{
 		Schedules: o.schedules, Jobs: o.process.jobs, Seed: o.seed, Budget: o.budget, Token: o.token, Stop: stop.Done(),
 		SameOutput: o.process.sameOutput, NoLines: o.process.noLines, Progress: search.Progress, Found: search.Found, Keep: o.out.Name != "" || script.Name != "",
 	})
@@ -658,7 +668,7 @@ func playToken(cmd *cobra.Command, h home, token string, args []string) (name st
 		output.Plain(fmt.Sprintf("starting %s several times to play %s to it; watching a hang may take a minute or more", phrase.ShellLine(words...), token)))
 	search := report.Search{Line: output.NewProgress(cmd.ErrOrStderr())}
 	end := search.Begin()
-	found, err := p.explore(external.Options{Schedules: 1, Token: token, Stop: cmd.Context().Done(), Progress: search.Progress, Keep: true})
+	found, err := p.explore("", external.Options{Schedules: 1, Token: token, Stop: cmd.Context().Done(), Progress: search.Progress, Keep: true})
 	err = errors.Join(err, end())
 	if err == nil && found.Shown == nil {
 		err = errors.New("nothing was played to its end")

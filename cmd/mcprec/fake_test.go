@@ -3,14 +3,17 @@
 package main
 
 import (
+	"archive/zip"
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"sync"
@@ -249,4 +252,42 @@ func threadServer() {
 	}
 	close(lines)
 	threads.Wait()
+}
+
+// asProxy writes a release of a Go module into a folder that GOPROXY can name:
+//
+//	asproxy PROXY MODULE VERSION DATE FILE...
+func asProxy() {
+	proxy, module, version, date, files := os.Args[1], os.Args[2], os.Args[3], os.Args[4], os.Args[5:]
+	folder := filepath.Join(proxy, filepath.FromSlash(module), "@v")
+	var packed bytes.Buffer
+	archive := zip.NewWriter(&packed)
+	add := func(name, text string) {
+		w, err := archive.Create(module + "@" + version + "/" + name)
+		if err == nil {
+			_, err = io.WriteString(w, text)
+		}
+		if err != nil {
+			panic(err)
+		}
+	}
+	mod := "module " + module + "\n"
+	add("go.mod", mod)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			panic(err)
+		}
+		add(filepath.Base(file), string(text))
+	}
+	list, _ := os.ReadFile(filepath.Join(folder, "list")) // the first release has none
+	err := errors.Join(
+		archive.Close(), os.MkdirAll(folder, 0o700),
+		os.WriteFile(filepath.Join(folder, version+".zip"), packed.Bytes(), 0o600),
+		os.WriteFile(filepath.Join(folder, version+".mod"), []byte(mod), 0o600),
+		os.WriteFile(filepath.Join(folder, version+".info"), fmt.Appendf(nil, `{"Version":%q,"Time":%q}`, version, date+"T00:00:00Z"), 0o600),
+		os.WriteFile(filepath.Join(folder, "list"), append(list, version+"\n"...), 0o600))
+	if err != nil {
+		panic(err)
+	}
 }

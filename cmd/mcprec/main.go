@@ -10,6 +10,7 @@
 //	output                   how it is printed: text, JSON, JUnit and SARIF, on a terminal or not
 //	view, agent              the page of mcprec view, and its server; the MCP server of mcprec mcp
 //	clientconfig, retention  the configuration files of MCP clients; which sessions the store keeps
+//	releases                 the releases of a package, and which of them changed an outcome
 //	cli                      how a command ends, signals, files
 package main
 
@@ -107,7 +108,7 @@ Where none is given, it is the newest in which something was asked.`,
 	add(firstGroup, newRecord(std), newWrap(), newList(), newShow(), newView(), newWhy(), newCheck(), newExplore(), newCI(), newServe(std))
 	add("Record", newDemo(), newAttach(std), newUnwrap(), newImport(), newExport())
 	add("Look", newPs(), newState(), newStats(), newDiff(), newMCP(std))
-	add("Play", newReplay(), newDrive())
+	add("Play", newReplay(), newDrive(), newBisect())
 	add("Keep", newDoctor(), newRemove(), newRedact(), newStore(), newShare(std))
 	root.AddCommand(newPassOn())
 	root.AddCommand(&cobra.Command{

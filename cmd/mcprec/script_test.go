@@ -41,6 +41,7 @@ func TestMain(m *testing.M) {
 		"asclient":     asClient,
 		"planter":      planter,
 		"threadserver": threadServer,
+		"asproxy":      asProxy,
 	})
 }
 

@@ -18,6 +18,7 @@ type Client struct {
 	Env     []string // NAME=VALUE, beside the environment of this process
 	// Folder is copied for each process. The copy takes the place of its path in the server's frames.
 	Folder string // "": each process has an empty folder
+	In     string // the folder in which the command is started; "": that of this process
 	// PassOn is a command that calls [PassOn] with its last argument, which is added to it.
 	PassOn []string
 }

@@ -69,7 +69,7 @@ func startServer(server Server, at place) (*process, *pipes, error) {
 	}
 	if err == nil {
 		names := []string{procfs.Name(ours.in), procfs.Name(ours.out)}
-		err = p.start(at, withMarks(server.Command, folderMark, at.dir), withMarks(server.Env, folderMark, at.dir), theirs[0], theirs[1], names...)
+		err = p.start(at, server.In, withMarks(server.Command, folderMark, at.dir), withMarks(server.Env, folderMark, at.dir), theirs[0], theirs[1], names...)
 	}
 	if err != nil {
 		p.closeAll()
@@ -88,7 +88,7 @@ func startClient(client Client, at place) (_ *process, _ *pipes, err error) {
 	}
 	if err == nil {
 		marks := []string{folderMark, at.dir, serverMark, ours.listener.script}
-		err = p.start(at, withMarks(client.Command, marks...), withMarks(client.Env, marks...), nil, p.output.file)
+		err = p.start(at, client.In, withMarks(client.Command, marks...), withMarks(client.Env, marks...), nil, p.output.file)
 	}
 	if err != nil {
 		p.closeAll()
@@ -97,8 +97,8 @@ func startClient(client Client, at place) (_ *process, _ *pipes, err error) {
 	return p, ours, nil
 }
 
-// start starts the command. ours are the names of what we hold an end of. An error leaves files open.
-func (p *process) start(at place, command, env []string, stdin, stdout *os.File, ours ...string) (err error) {
+// start starts the command in a folder; "" is that of this process. ours are the names of what we hold an end of. An error leaves files open.
+func (p *process) start(at place, in string, command, env []string, stdin, stdout *os.File, ours ...string) (err error) {
 	most := int64(4 << 10)
 	if at.means != nil {
 		most = 4 << 20 // a program in Go writes its stacks there
@@ -108,9 +108,13 @@ func (p *process) start(at place, command, env []string, stdin, stdout *os.File,
 	}
 	p.stop = at.stop
 	p.cmd = exec.Command(command[0], command[1:]...)
+	p.cmd.Dir = in
 	p.cmd.Env = append(at.Environ(), env...)
 	if p.means = at.means; p.means != nil {
 		p.cmd.Env = p.means.Environ(p.cmd.Env)
+	}
+	if in != "" {
+		p.cmd.Env = append(p.cmd.Env, "PWD="+in)
 	}
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = stdin, stdout, p.errors.file
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

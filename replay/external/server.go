@@ -25,6 +25,7 @@ type Server struct {
 	Env     []string // NAME=VALUE, beside the environment of this process
 	// Folder is copied for each process. The copy takes the place of its path in the client's frames.
 	Folder string // "": each process has an empty folder
+	In     string // the folder in which the command is started; "": that of this process
 	// URL is the MCP endpoint of a server that speaks Streamable HTTP, on this machine. %PORT in it, in Command
 	// and in Env stands for a port that each process has for itself.
 	URL    string      // "": the server speaks on its standard input and output

@@ -109,7 +109,7 @@ func startWebServer(server Server, listens bool, at place) (_ *process, _ *web, 
 	if p.output, err = newTail(at.Folder, 1<<20); err != nil {
 		return nil, nil, err
 	}
-	if err = p.start(at, withMarks(server.Command, marks...), withMarks(server.Env, marks...), nil, p.output.file); err != nil {
+	if err = p.start(at, server.In, withMarks(server.Command, marks...), withMarks(server.Env, marks...), nil, p.output.file); err != nil {
 		return nil, nil, err
 	}
 	return p, w, w.await(addresses)

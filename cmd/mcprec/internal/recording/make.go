@@ -56,6 +56,9 @@ func (m Making) Make() (events []store.Event, err error) {
 		if err != nil {
 			return nil, err
 		}
+		if made.Fault != nil && len(timeline.CallsOf(made.Events).All()) == 0 {
+			return nil, fmt.Errorf("make a session: the server ended before it was asked for anything: %s", made.Fault.Detail)
+		}
 		if try < tries && m.leaveOutSlow(made) {
 			continue
 		}
