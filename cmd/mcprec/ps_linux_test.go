@@ -284,3 +284,78 @@ func plantOthers(t *testing.T, count int) (pids []int) {
 	}
 	return pids
 }
+
+// A server behind a recorder is listed once, as recorded in its session, with the client before the recorder.
+func TestPsRecorded(t *testing.T) {
+	if err := procfs.Supported(); err != nil {
+		t.Skip(err)
+	}
+	withoutConfiguration(t)
+	home := t.TempDir()
+	c := startClient(t, home, "fakeserver", "echo")
+	defer c.close()
+	if err := c.ping(1); err != nil {
+		t.Fatal(err)
+	}
+	listed := psOf(t, "--store", home)
+	var found []report.RunningServer
+	for pid, s := range listed {
+		if s.Client != nil && s.Client.PID == os.Getpid() && pid == s.PID {
+			found = append(found, s)
+		}
+	}
+	if len(found) != 1 || !found[0].Recorded || found[0].Session == "" || found[0].Reason != "recording" || found[0].PID == c.cmd.Process.Pid {
+		t.Fatalf("%+v", found)
+	}
+	if s, is := psOf(t)[found[0].PID]; !is || !s.Recorded || s.Session != "" {
+		t.Errorf("of another store: %v, %+v", is, s)
+	}
+	out, _, _ := inProcess(t, nil, "why", "--store", home, fmt.Sprint(found[0].PID))
+	if !strings.Contains(string(out), "recorded: mcprec why "+string(found[0].Session)) {
+		t.Errorf("%s", out)
+	}
+	_, errs, code := inProcess(t, nil, "attach", "--store", home, fmt.Sprint(found[0].PID))
+	if code != 2 || !strings.Contains(string(errs), "is recorded as session") {
+		t.Errorf("attach: %d, %s", code, errs)
+	}
+}
+
+// Of another user's processes one line says that they are not yours to read.
+func TestPsOtherUser(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("only root can be another user")
+	}
+	mcprec, err := exec.LookPath("mcprec")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := os.MkdirTemp("/tmp", "other user ö")
+	if err != nil {
+		t.Skip(err)
+	}
+	defer os.RemoveAll(dir)
+	program := filepath.Join(dir, "mcprec")
+	data, err := os.ReadFile(mcprec)
+	if err := errors.Join(err, os.Chmod(dir, 0o755), os.WriteFile(program, data, 0o755), os.Chmod(program, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	run := func(args ...string) string {
+		cmd := exec.Command(program, args...)
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "HOME="+dir, "MCPREC_HOME="+filepath.Join(dir, "none"))
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+		out, _ := cmd.CombinedOutput()
+		return string(out)
+	}
+	if said := run("version"); !strings.HasPrefix(said, "mcprec ") {
+		t.Skipf("another user cannot run it here: %s", said)
+	}
+	if said := run("ps"); strings.Count(said, "not yours to read; sudo mcprec ps looks at") != 1 {
+		t.Errorf("%s", said)
+	}
+	for _, command := range []string{"why", "attach"} {
+		if said := run(command, fmt.Sprint(os.Getpid())); strings.Count(said, "\n") != 1 || !strings.Contains(said, "not yours to read; sudo mcprec") {
+			t.Errorf("%s: %s", command, said)
+		}
+	}
+}

@@ -70,24 +70,14 @@ type end struct{ pid, fd int }
 
 // Find returns the servers that run, in the order of their numbers.
 func (t *Table) Find(known Known) (list []Instance) {
-	groups := t.groups()
-	recorders := map[int]Instance{} // by each process of theirs
-	var found []Instance
-	for _, group := range groups {
-		i := t.instanceOf(group)
-		if known.IsRecorder != nil && slices.ContainsFunc(group, func(pid int) bool { return known.IsRecorder(t.byPID[pid].Command) }) {
-			for _, pid := range group {
-				recorders[pid] = i
-			}
+	isRecorder := func(pid int) bool { return t.isRecorder(pid, known) }
+	for _, group := range t.groups() {
+		if slices.ContainsFunc(group, isRecorder) {
 			continue
 		}
-		found = append(found, i)
-	}
-	for _, i := range found {
-		if before, isRecorded := recorders[i.Client.PID]; isRecorded {
-			i.IsRecorded = true
-			i.Client = before.Client
-			i.Orphan = before.Orphan
+		i := t.instanceOf(group)
+		if isRecorder(i.Client.PID) {
+			t.passRecorder(&i)
 		}
 		if t.know(&i, known) {
 			list = append(list, i)
@@ -97,12 +87,32 @@ func (t *Table) Find(known Known) (list []Instance) {
 	return list
 }
 
+// isRecorder reports whether a process lives that is a recorder.
+func (t *Table) isRecorder(pid int, known Known) bool {
+	p := t.byPID[pid]
+	return p != nil && len(p.Command) > 0 && known.IsRecorder != nil && known.IsRecorder(p.Command)
+}
+
+// passRecorder puts the client before a recorder in its place: the process that has started it. The recorder has the
+// client's pipes elsewhere than at 0 and 1.
+func (t *Table) passRecorder(i *Instance) {
+	i.IsRecorded = true
+	parent := t.byPID[i.Client.PID].Parent
+	if t.byPID[parent] == nil || parent == 1 {
+		i.Orphan = fmt.Sprintf("the client of its recorder (%d) has gone", i.Client.PID)
+		i.Client = Party{}
+		return
+	}
+	i.Client = t.party(parent)
+}
+
 // Of returns the sessions of a process: the one whose server or launcher it is, or else those whose client it is. A
 // process that no other evidence calls a server is one here, because the caller asks for it.
 func (t *Table) Of(pid int, known Known) (list []Instance) {
 	for _, group := range t.groups() {
 		i := t.instanceOf(group)
 		isClient := i.Client.PID == pid
+		i.IsRecorded = t.isRecorder(i.Client.PID, known)
 		if !slices.Contains(group, pid) && !isClient {
 			continue
 		}

@@ -106,7 +106,7 @@ func moved(a, b Standing) bool {
 	if b.IsKnown && b.Look.Activity == procfs.Busy || a.IsKnown && a.Look.Activity == procfs.Busy {
 		return true
 	}
-	return b.Ran >= 0 && b.Ran < Between/2
+	return b.Ran >= 0 && b.Ran < Between/2 || a.switches != b.switches
 }
 
 // canGoOn reports whether the server waits for something that may come: a timer that is near, or something outside.

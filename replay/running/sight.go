@@ -33,13 +33,16 @@ type Standing struct {
 	// Ran is how long ago any of its threads had a processor; negative: not known.
 	Ran    time.Duration
 	Wakers []string // what outside can wake it, by address where that is known
+
+	switches uint64 // how often its threads went to sleep
 }
 
 // See looks at an Instance, with at most so many bytes of what lies unread. The Table says who holds what; if a process
 // has ended since, the Sight says so.
 func (t *Table) See(i Instance, most int) Sight {
 	s := Sight{stderr: t.byPID[i.PID].At(2)}
-	s.Server = seen(i.ID, []string{i.input, i.output, s.stderr}, false, i.root)
+	s.Server = standing(i.ID)
+	s.Server.look(i.root, i.input, i.output, s.stderr)
 	s.IsGone = s.Server.State == procfs.Gone || s.Server.State == procfs.Zombie
 	if s.IsGone {
 		return s
@@ -76,7 +79,7 @@ func (t *Table) See(i Instance, most int) Sight {
 			ends = append(ends, h.File)
 		}
 	}
-	s.Client = seen(client.ID(), ends, true, client.PID)
+	s.Client = standing(client.ID())
 	for _, call := range s.Client.Calls {
 		if call.Name == "write" && slices.Contains(ends, call.File) {
 			s.feeding = true
@@ -85,9 +88,8 @@ func (t *Table) See(i Instance, most int) Sight {
 	return s
 }
 
-// seen looks at a process; unless only it is meant, what wakes the tree below root counts. ours are the pipes between
-// the two sides.
-func seen(id procfs.ID, ours []string, only bool, root int) Standing {
+// standing looks at a process. What could wake a client is not asked: one with many servers has many descriptors.
+func standing(id procfs.ID) Standing {
 	s := Standing{Process: procfs.Of(id), Ran: -1}
 	if s.State == procfs.Gone || s.State == procfs.Zombie {
 		return s
@@ -95,20 +97,27 @@ func seen(id procfs.ID, ours []string, only bool, root int) Standing {
 	if ago, ok := procfs.LastRan(id.PID); ok {
 		s.Ran = ago
 	}
-	watch := procfs.Watch
-	if only {
-		watch = procfs.WatchOnly
+	for _, count := range procfs.Switches(id.PID) {
+		s.switches += count
 	}
-	w, err := watch(root, ours...)
+	return s
+}
+
+// look finds out what could wake a server, its launchers and all that they have started. ours are the pipes between the
+// two sides.
+func (s *Standing) look(root int, ours ...string) {
+	if s.State == procfs.Gone || s.State == procfs.Zombie {
+		return
+	}
+	w, err := procfs.Watch(root, ours...)
 	if err != nil {
-		return s
+		return
 	}
 	defer w.Close()
 	s.Look, s.IsKnown = w.Look(), true
 	for _, name := range s.Look.Outside {
-		s.Wakers = append(s.Wakers, cmp.Or(procfs.Address(id.PID, name), name))
+		s.Wakers = append(s.Wakers, cmp.Or(procfs.Address(s.PID, name), name))
 	}
-	return s
 }
 
 // IsHidden reports whether an end could not be looked at because it is another user's.

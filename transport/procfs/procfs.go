@@ -14,6 +14,9 @@
 // calls: a timer, with the time that it has left; a descriptor whose other end is neither in the tree nor the
 // caller's; or the caller alone.
 //
+// [Peek] disturbs nothing: it opens an end of a pipe that is open already, without waiting, copies what is in it
+// with tee(2), and closes it. [Memory] reads pages that are there, and brings none in.
+//
 // # Data layout
 //
 // On Linux a [Process] comes from /proc/PID/stat, and of each thread from syscall and wchan. Where a system does
@@ -33,7 +36,7 @@
 //	sockets_linux.go                                              the other end of a Unix socket
 //	tcp.go, tcp_linux.go                                          a TCP socket, and what is on its way to it
 //	environ_linux.go                                              the environment of a process, and its program
-//	process_other.go, watcher_other.go, tcp_other.go              other systems, where nothing is known
+//	process_other.go, watcher_other.go, tcp_other.go, list_other.go  other systems, where nothing is known
 //
 // # What it refuses to do
 //
