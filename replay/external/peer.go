@@ -180,9 +180,14 @@ func withMarks(texts []string, marks ...string) []string {
 }
 
 // lastWords returns the last line of what a process wrote before it ended, without those behind it that node
-// adds to each error: its stack, its members, and the version of node.
+// adds to each error: its stack, its members, and the version of node. Of a program in Go that panics it is the panic.
 func lastWords(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
+	for _, line := range slices.Backward(lines) {
+		if strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {
+			return line
+		}
+	}
 	added := []string{" ", "}", "Node.js v", "Emitted 'error' event"}
 	for _, line := range slices.Backward(lines) {
 		isAdded := func(prefix string) bool { return strings.HasPrefix(line, prefix) }

@@ -148,9 +148,12 @@ func suggested(s map[string]any) (values []any) {
 // typesToTry returns the types of which a value may be, the likeliest first.
 func (m maker) typesToTry(s map[string]any) []string {
 	if types := typesOf(s); types != nil {
-		return slices.DeleteFunc(append(slices.Clone(types), "null"), func(name string) bool { // null last
-			return name == "null" && len(types) > 1 && !slices.Contains(types, "null")
-		})
+		isNull := func(name string) bool { return name == "null" }
+		rest := slices.DeleteFunc(slices.Clone(types), isNull)
+		if slices.ContainsFunc(types, isNull) {
+			rest = append(rest, "null")
+		}
+		return rest
 	}
 	switch {
 	case s["properties"] != nil || s["required"] != nil:

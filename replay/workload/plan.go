@@ -49,8 +49,10 @@ type NamedCall struct {
 
 // ParseCall reads a call as a user names it: a tool, and behind a blank its arguments, a JSON object.
 func ParseCall(text string) (NamedCall, error) {
-	tool, rest, _ := strings.Cut(strings.TrimSpace(text), " ")
-	rest = strings.TrimSpace(rest)
+	tool, rest := strings.TrimSpace(text), ""
+	if at := strings.IndexAny(tool, "{["); at > 0 && tool[at-1] == ' ' { // a name may have blanks
+		tool, rest = strings.TrimSpace(tool[:at]), tool[at:]
+	}
 	switch value, err := mcp.Value([]byte(rest)); {
 	case tool == "" || tool[0] == '{':
 		return NamedCall{}, fmt.Errorf("%q: want a tool, and its arguments behind it, such as 'search {\"q\":\"x\"}'", text)

@@ -38,6 +38,7 @@ func TestArguments(t *testing.T) {
 		`{"type":"number","maximum":0.5}`:                                                               `0`,
 		`{"type":"number","minimum":2.5}`:                                                               `3`,
 		`{"type":"integer","minimum":3,"maximum":2}`:                                                    ``,
+		`{"type":["null","array"]}`:                                                                     `[]`,
 		`{"type":["string","null"]}`:                                                                    `"a"`,
 		`{"type":"array","items":{"type":"boolean"},"minItems":1}`:                                      `[false]`,
 		`{"type":"array","prefixItems":[{"type":"integer"},{"type":"string"}],"minItems":2}`:            `[1,"a"]`,
@@ -181,13 +182,14 @@ func TestCaller(t *testing.T) {
 // TestParseCall: how a user names a call.
 func TestParseCall(t *testing.T) {
 	for text, want := range map[string]string{
-		`search`:             "search ",
-		`search {"q": "x"}`:  `search {"q": "x"}`,
-		` search  {"q":"x"}`: `search {"q":"x"}`,
-		`search x`:           "",
-		`search [1]`:         "",
-		`{"q":"x"}`:          "",
-		``:                   "",
+		`search`:              "search ",
+		`search {"q": "x"}`:   `search {"q": "x"}`,
+		` search  {"q":"x"}`:  `search {"q":"x"}`,
+		`get (all) {"q":"x"}`: `get (all) {"q":"x"}`,
+		`get (all)`:           "get (all) ",
+		`search [1]`:          "",
+		`{"q":"x"}`:           "",
+		``:                    "",
 	} {
 		call, err := ParseCall(text)
 		if got := call.Tool + " " + string(call.Arguments); err == nil && got != want || (err != nil) != (want == "") {
