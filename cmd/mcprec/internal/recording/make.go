@@ -105,8 +105,13 @@ func planText(offer workload.Offer, agenda workload.Agenda, try int) string {
 	if offers == "" {
 		offers = "no tools, prompts or resources"
 	}
+	advice := ""
+	isCall := func(item workload.AgendaItem) bool { return item.Method == mcp.MethodCallTool }
+	if len(offer.Tools) > 0 && !slices.ContainsFunc(agenda.Items, isCall) {
+		advice = "\n  no tool is called: --call names one, and --all-tools calls them all, whatever they change"
+	}
 	return fmt.Sprintf("no session was named, so one is made: %s, revision %s, offers %s. Beside its lists it is asked for\n%s",
-		phrase.Name(offer.Server), phrase.Name(offer.Revision), offers, strings.TrimRight(agenda.Text(), "\n"))
+		phrase.Name(offer.Server), phrase.Name(offer.Revision), offers, strings.TrimRight(agenda.Text(), "\n")+advice)
 }
 
 // leaveOutSlow notes the tools whose calls take too long, and reports whether there are any. A call without an answer
