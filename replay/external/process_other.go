@@ -42,6 +42,7 @@ func (p *process) settle(patience) (look procfs.Look, isMoved bool) { return loo
 func (p *process) kill()                                            {}
 func (p *process) stderr() string                                   { return "" }
 func (p *process) stdout() string                                   { return "" }
+func (p *process) lines(*fault) []string                            { return nil }
 func (p *pipes) write([]byte)                                       {}
 func (p *pipes) untaken() int                                       { return 0 }
 func (p *pipes) send([]sending, []int, func())                      {}
