@@ -33,6 +33,7 @@ type whyAnswer struct {
 type verdict struct {
 	Tone  string `json:"tone"`  // pass, fail, wait, note or reading
 	Word  string `json:"word"`  // Hung, Fine, …
+	Means string `json:"means"` // what Word means
 	Text  string `json:"text"`  // the rest of the line
 	At    uint64 `json:"at"`    // the event that the page opens at
 	Shows string `json:"shows"` // what At is: "the call", …; "": nothing in particular
@@ -46,6 +47,22 @@ const (
 	toneReading = "reading" // nobody knows yet
 )
 
+// meanings say what the words of verdicts mean.
+var meanings = map[string]string{
+	"Reading":       "the events are being read; a call that is open so far may have its answer among the others",
+	"Hung":          "something waited to the end of the session, for longer than it may, and nothing came",
+	"Stuck":         "something has waited for longer than it may, and still waits",
+	"May be stuck":  "a side is silent where it should go on; one that has nothing to say would look the same",
+	"Crashed":       "the server's process failed while a call was open",
+	"No answer":     "a call has no answer in the recording",
+	"Not started":   "the server's command could not be run",
+	"Server failed": "the server's process ended with an error, though no call was open",
+	"Cut short":     "the recording has no end: what came later is not known",
+	"Open":          "a call waits for its answer, and not for long enough to be stuck",
+	"Live":          "the session goes on",
+	"Fine":          "nothing hangs, and nothing breaks a rule that a side must keep",
+}
+
 // why says what the session waits for, or how it stood when it ended. While the events that are there
 // are read it says nothing: an open call may have its answer among the others.
 func (x *index) why(ctx context.Context) (answer whyAnswer, err error) {
@@ -55,7 +72,7 @@ func (x *index) why(ctx context.Context) (answer whyAnswer, err error) {
 	if !isRead {
 		return whyAnswer{
 			Text: []string{"the session is being read"}, Findings: []why.Finding{},
-			Verdict: verdict{Tone: toneReading, Word: "Reading", Text: "the session is being read"},
+			Verdict: verdict{Tone: toneReading, Word: "Reading", Means: meanings["Reading"], Text: "the session is being read"},
 		}, nil
 	}
 	live := why.Live{Mask: x.source.masker.Of(x.source.header).Text}
@@ -74,6 +91,7 @@ func (x *index) why(ctx context.Context) (answer whyAnswer, err error) {
 	waits := x.check.Waits(live, 0)
 	told := report.HangsOf(x.source.session, x.source.header, waits, isLive)
 	judged := x.verdict(told, state)
+	judged.Means = cmp.Or(meanings[judged.Word], "mcprec check has found what breaks a rule of the protocol")
 	x.mu.Unlock()
 	judged.About, err = x.aboutOf(ctx, judged)
 	var text bytes.Buffer

@@ -38,6 +38,7 @@ var keyCases = []keyCase{
 	{"e", "e", "at=5", `document.activeElement === one("input#place")`},
 	{"h", "h", "view=replay&client=notification-queue=0&step=2", `one("footer .at").textContent.startsWith("the hang, after ") && one("#ring.now")`},
 	{"space", " ", "at=5", `one("footer button[aria-label=Pause]") || Number(one(".row.pick").dataset.seq) > 5`},
+	{"s", "s", "at=5", `!one("#side").checkVisibility()`},
 	{"f", "f", "at=5", `all("#sequence g.row").length === 12`},
 	{"/", "/", "at=5", `document.activeElement === one("input#filter")`},
 	{"/", "/", "view=replay", `one("#sequence") && document.activeElement === one("input#filter")`},

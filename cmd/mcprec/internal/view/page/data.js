@@ -124,3 +124,19 @@ export function usePlay(step, ended) {
   });
   return { playing, toggle: () => setPlaying((before) => !before && !ended) };
 }
+
+// usePrinted says whether the page is being printed, when nothing scrolls.
+export function usePrinted() {
+  const [printed, setPrinted] = useState(false);
+  useEffect(() => {
+    const begin = () => setPrinted(true);
+    const end = () => setPrinted(false);
+    addEventListener("beforeprint", begin);
+    addEventListener("afterprint", end);
+    return () => {
+      removeEventListener("beforeprint", begin);
+      removeEventListener("afterprint", end);
+    };
+  }, []);
+  return printed;
+}

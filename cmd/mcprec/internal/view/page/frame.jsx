@@ -16,6 +16,8 @@ export function Header({
   filter,
   findings,
   now,
+  side,
+  fold,
   help,
   search,
   deliveries,
@@ -63,6 +65,11 @@ export function Header({
       )}
       {(view === "sequence" || tally) && (
         <Filter focus={focus} change={change} filter={filter} session={session} search={search} tally={tally} />
+      )}
+      {side !== undefined && (
+        <button aria-pressed={side !== 0} onClick={fold} title="The side pane (s)">
+          side
+        </button>
       )}
       <button aria-label="Light or dark" title="Light or dark (t)" onClick={themed.toggle}>
         ◐

@@ -24,6 +24,7 @@ export const table = [
   [["3"], "3", "Beside", "view", 2],
   [["4"], "4", "Compare", "view", 3],
   [["Enter"], "Enter", "open the session, in the list", "open"],
+  [["s"], "s", "fold the side pane, or unfold it", "side"],
   [["t"], "t", "light or dark", "theme"],
   [["?"], "?", "this help", "help"],
   [["Escape"], "Esc", "close, or take the filter away", "escape"],

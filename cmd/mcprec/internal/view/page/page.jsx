@@ -9,6 +9,7 @@ import { Fault, Footer, Header } from "./frame.jsx";
 import { Help } from "./help.jsx";
 import { useKeys } from "./keys.js";
 import { Replay, useOptions, useRun } from "./replay.jsx";
+import { Grip, sideOf } from "./pane.jsx";
 import { Range } from "./range.jsx";
 import { placeOf } from "./rows.js";
 import { Fold, Places, Sequence } from "./sequence.jsx";
@@ -133,6 +134,7 @@ function Session({ session, blocks, focus, change, themed, options, help }) {
     beside: length,
     compare: { last: rows, lines: rows },
   }[view];
+  const side = sideOf(focus);
   const cursor = cursorOf(view, at, view === "compare" ? focus.row || 1 : focus.step, events, most || {});
   const setStep = (step) =>
     change(view === "compare" ? { row: step } : { step: step >= cursor.most ? undefined : step });
@@ -194,6 +196,7 @@ function Session({ session, blocks, focus, change, themed, options, help }) {
       setSearching((n) => n + 1);
     },
     event: () => place.current?.focus(),
+    side: () => change({ side: side === 0 ? "400" : "0" }),
     all: () => change({ all: focus.all ? undefined : "1" }),
     view: (n) => views[n] && show(views[n]),
     theme: themed.toggle,
@@ -222,6 +225,8 @@ function Session({ session, blocks, focus, change, themed, options, help }) {
         findings={findings.total}
         now={now}
         help={help}
+        side={view === "beside" ? undefined : side}
+        fold={() => actions.side()}
         search={search}
         deliveries={deliveries}
         setDeliveries={setDeliveries}
@@ -241,7 +246,7 @@ function Session({ session, blocks, focus, change, themed, options, help }) {
           pick={pick}
         />
       )}
-      <main>
+      <main class={side === 0 ? "folded" : ""} style={side > 0 ? { "--side": `${side}px` } : {}}>
         {view === "sequence" && (
           <Sequence
             s={0}
@@ -308,6 +313,7 @@ function Session({ session, blocks, focus, change, themed, options, help }) {
             )}
           </Side>
         )}
+        {view !== "beside" && side !== 0 && <Grip width={side} set={(wide) => change({ side: String(wide) })} />}
       </main>
       <Footer
         cursor={cursor}

@@ -2,7 +2,7 @@
 import { h, Fragment } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import * as api from "./api.js";
-import { useAnswer } from "./data.js";
+import { useAnswer, usePrinted } from "./data.js";
 import { roomsOf } from "./focus.js";
 import { Fault } from "./frame.jsx";
 import { Heads, Run, sizeOf } from "./run.jsx";
@@ -11,6 +11,7 @@ import { useSize } from "./sequence.jsx";
 import { Jump, Linked } from "./side.jsx";
 import { plain } from "./text.js";
 import { focusOf } from "./verdict.jsx";
+import { Explained } from "./word.jsx";
 
 // useRun returns {story, fault} of a setup, once it is needed; the story before stays until the next one is here.
 export function useRun(setup, needed) {
@@ -113,21 +114,7 @@ const isSDK = (model) => model.value.includes("@");
 // meaningOf says how a side of a model works; a run knows it of its own models, also of those that are not listed.
 const meaningOf = (options, model, known) => known || options?.models.find((one) => one.value === model)?.why;
 
-// usePrinted says whether the page is being printed, when nothing scrolls.
-function usePrinted() {
-  const [printed, setPrinted] = useState(false);
-  useEffect(() => {
-    const begin = () => setPrinted(true);
-    const end = () => setPrinted(false);
-    addEventListener("beforeprint", begin);
-    addEventListener("afterprint", end);
-    return () => {
-      removeEventListener("beforeprint", begin);
-      removeEventListener("afterprint", end);
-    };
-  }, []);
-  return printed;
-}
+const LOW = 420; // height of a stage that has no room for more than the ring
 
 // Stage scrolls drawings of runs together. Only what is in sight is drawn. It keeps the step in
 // sight; at the end of a hang, the ring.
@@ -144,7 +131,9 @@ export function Stage({ stories, setups, step, setStep, apart = 0, captions, pic
     const y = yOf(Math.min(step, most), apart);
     const { scrollTop } = box.current;
     const room = height - box.current.querySelector(".top").offsetHeight;
-    if (step >= most && stories.some(hangs)) box.current.scrollTop = Math.min(whole - room, y - 4 * LINE);
+    const ring = Math.max(...stories.map((story) => sizeOf(story, each, apart).end)); // where the ring begins
+    const above = room < LOW ? ring : y - 4 * LINE; // of the ring's steps a few, where there is room
+    if (step >= most && stories.some(hangs)) box.current.scrollTop = Math.min(whole - room, above);
     else if (y < scrollTop + LINE || y > scrollTop + room - 2 * LINE) box.current.scrollTop = y - room / 2;
   }, [step, stories[0], stories[1], apart, height > 0, each]);
   const jump = (event) => Number(event.target.closest("[data-jump]")?.dataset.jump);
@@ -217,7 +206,11 @@ export function Replay({ run, setup, options, fits, change, step, setStep, pick 
         {fault && <Fault text={fault} />}
         {story && !fault && (
           <p id="told" class={step > story.lines ? "hang" : ""}>
-            <Linked text={toldOf(story, step)} pick={pick} />
+            <Explained
+              text={toldOf(story, step)}
+              words={options?.words}
+              render={(part) => <Linked text={part} pick={pick} />}
+            />
           </p>
         )}
         {story && !fault && <Stage stories={[story]} setups={[setup]} step={step} setStep={setStep} pick={pick} />}
@@ -254,13 +247,15 @@ function Fits({ fits, change }) {
   );
 }
 
-const List = ({ title, lines }) =>
+const List = ({ title, lines, words }) =>
   lines?.length > 0 && (
     <section>
       <h2>{title}</h2>
       <ul>
         {lines.map((line, n) => (
-          <li key={n}>{plain(line)}</li>
+          <li key={n}>
+            <Explained text={line} words={words} />
+          </li>
         ))}
       </ul>
     </section>
@@ -274,7 +269,7 @@ function Words({ run, setup, options, pick }) {
   return (
     <>
       <h1>{run.words}</h1>
-      <List title="What changes it" lines={verdict.changes} />
+      <List title="What changes it" lines={verdict.changes} words={options?.words} />
       <Unanswered list={verdict.unanswered} pick={pick} />
       {verdict.waits.length > 0 && (
         <section>

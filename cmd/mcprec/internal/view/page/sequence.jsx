@@ -3,6 +3,7 @@
 import { h, Fragment } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { columnsOf, HEAD, LANE, LANES, lifeOf, ROW } from "./columns.js";
+import { usePrinted } from "./data.js";
 import { Overview } from "./overview.jsx";
 import { Rails, Tie } from "./rails.jsx";
 import { Row, spoken } from "./row.jsx";
@@ -136,6 +137,9 @@ function placer(rows) {
   };
 }
 
+const PAPER = 900; // width in pixels of a sequence on paper, which makes it smaller
+const PRINTED = 1000; // rows on paper
+
 export function Sequence({
   s,
   session,
@@ -155,13 +159,16 @@ export function Sequence({
   page,
 }) {
   const pane = useRef();
-  const { width, height } = useSize(pane);
+  const size = useSize(pane);
+  const printed = usePrinted();
+  const width = printed ? PAPER : size.width;
+  const height = printed ? HEAD + ROW * Math.min(places.total, PRINTED) : size.height;
   const fit = Math.max(1, (height - HEAD) / ROW);
   page.current = Math.max(1, Math.floor(fit) - 2);
   const [top, scroll, jump] = useTop(places, fit, at);
   usePointer(pane, scroll);
   const columns = columnsOf(width, session);
-  const { rows, ticks, folded } = windowOf(places, blocks, top, height);
+  const { rows, ticks, folded } = windowOf(places, blocks, printed ? 0 : top, height);
   const calls = callsOf(rows, blocks, only);
   const unanswered = new Set(calls.filter((call) => call.how === "open").map((call) => call.request));
   if (live) unanswered.forEach((request) => stuck.has(request) || unanswered.delete(request));
@@ -185,7 +192,7 @@ export function Sequence({
         aria-label="Events in their order"
         aria-activedescendant={rows.some((each) => each.seq === at) ? "row" + at : undefined}
       >
-        <svg width={width} height={height} aria-hidden="true" onClick={click}>
+        <svg width={width} height={height} viewBox={`0 0 ${width} ${height}`} aria-hidden="true" onClick={click}>
           {rows.map((each) => (
             <Row
               key={each.seq}

@@ -6,6 +6,7 @@ import * as api from "./api.js";
 import { useAnswer } from "./data.js";
 import { PAUSE, Payload } from "./payload.jsx";
 import { focusOf } from "./verdict.jsx";
+import { Word } from "./word.jsx";
 import { classes, count, duration, plain, seconds } from "./text.js";
 
 const FEW = 100; // findings in the list at first
@@ -125,7 +126,10 @@ function About({ row, call, pick }) {
 function Finding({ found, pick, at }) {
   return (
     <li class={"finding " + found.severity}>
-      <strong>{found.rule}</strong> {plain(found.text)}
+      <strong>
+        <Word word={found.rule} means={found.title} />
+      </strong>{" "}
+      {plain(found.text)}
       {found.section && <span class="dim"> ({plain(found.section)})</span>}{" "}
       {found.events
         .filter((seq) => seq !== at)

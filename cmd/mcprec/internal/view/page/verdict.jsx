@@ -6,6 +6,7 @@ import * as api from "./api.js";
 import { Copy } from "./copy.jsx";
 import { useAnswer } from "./data.js";
 import { plain } from "./text.js";
+import { Word } from "./word.jsx";
 
 // useFits returns the setups under which a replay of the session hangs, once it is read. Those that
 // explain what hung in it stand first.
@@ -48,7 +49,9 @@ export function VerdictBar({ why, fits, pick, change }) {
   const ring = ringOf(fits);
   return (
     <section id="verdict" class={"bar " + verdict.tone} aria-label="How the session stands">
-      <strong role="status">{verdict.word}</strong>
+      <strong role="status">
+        <Word word={verdict.word} means={verdict.means} />
+      </strong>
       <span class="told" title={plain(verdict.text)}>
         {plain(verdict.text)}
       </span>

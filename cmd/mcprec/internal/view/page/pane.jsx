@@ -1,0 +1,44 @@
+// The side pane folds and takes the width that the reader gives it.
+import { h } from "preact";
+import { useRef } from "preact/hooks";
+
+const LEAST = 220; // width in pixels
+const STEP = 40; // of a key
+
+// On a small window the drawing has all of it at first.
+const small = matchMedia("(max-width: 860px) and (max-height: 560px)");
+
+// sideOf returns the width of the side pane: 0 where it is folded, "" where the style sheet has it.
+export const sideOf = (focus) => (focus.side ?? (small.matches ? "0" : "")) && Number(focus.side ?? 0);
+
+// Grip is the edge of the side pane, which is dragged, or moved by the arrows.
+export function Grip({ width, set }) {
+  const grip = useRef();
+  const most = () => Math.max(LEAST, innerWidth - 320);
+  const clamp = (wanted) => Math.round(Math.max(LEAST, Math.min(most(), wanted)));
+  const now = () => Math.round(grip.current.parentElement.querySelector("aside").getBoundingClientRect().width);
+  const move = (event) => event.buttons && set(clamp(innerWidth - event.clientX));
+  const press = (event) => {
+    const by = { ArrowLeft: STEP, ArrowRight: -STEP }[event.key];
+    if (!by) return;
+    event.stopPropagation();
+    set(clamp(now() + by));
+  };
+  return (
+    <div
+      id="grip"
+      ref={grip}
+      role="separator"
+      aria-orientation="vertical"
+      aria-label="Width of the side pane"
+      aria-valuemin={LEAST}
+      aria-valuemax={most()}
+      aria-valuenow={width || 400}
+      tabIndex={0}
+      title="Drag, or use the arrows; s folds the pane"
+      onPointerDown={(event) => (event.preventDefault(), event.currentTarget.setPointerCapture(event.pointerId))}
+      onPointerMove={move}
+      onKeyDown={press}
+    />
+  );
+}
