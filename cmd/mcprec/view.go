@@ -8,6 +8,8 @@ import (
 	"io"
 	"iter"
 	"net/url"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -299,8 +301,17 @@ func (l *viewList) Open(_ context.Context, id string) (*session.Session, error) 
 	return openSession(l.cmd, l.home, id)
 }
 
+// hungWord in a filter of the list selects the sessions in which something hung.
+const hungWord = "hung"
+
 // Sessions implements [view.List].
 func (l *viewList) Sessions(ctx context.Context, expr string) (listed []view.Listed, err error) {
+	words := strings.Fields(expr)
+	rest := slices.DeleteFunc(slices.Clone(words), func(word string) bool { return word == hungWord })
+	onlyHung := len(rest) < len(words)
+	if onlyHung {
+		expr = strings.Join(rest, " ")
+	}
 	fits, err := (filterFlag{expr}).parse()
 	if err != nil {
 		return nil, err
@@ -316,10 +327,13 @@ func (l *viewList) Sessions(ctx context.Context, expr string) (listed []view.Lis
 	sums, fault := l.db.Summaries(ctx, sessions)
 	for _, s := range sessions {
 		sum := sums[s.ID]
+		if onlyHung && sum.Hung == 0 {
+			continue
+		}
 		name := l.db.Masker.Text
 		row := view.Listed{ID: s.ID, Label: labelOf(s), Title: labelOf(s),
 			Server: name(sum.Server.String()), Client: name(sum.Client.String()), Start: s.Start, Took: s.Head.At,
-			State: s.State, Calls: sum.Requests, Errors: sum.Errors, Hung: sum.Hung}
+			State: s.State, Exit: strings.TrimPrefix(s.Exit, "signal: "), Calls: sum.Requests, Errors: sum.Errors, Hung: sum.Hung}
 		if row.Title == "" {
 			row.Title = short[s.ID]
 		}

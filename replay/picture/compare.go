@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/mcprec/mcprec/replay/diff"
 	"github.com/mcprec/mcprec/transport/phrase"
@@ -12,6 +13,7 @@ import (
 // Comparison is two sessions side by side.
 type Comparison struct {
 	Same     bool             `json:"same"`
+	Summary  string           `json:"summary"` // how many rows of each kind there are
 	Sections []CompareSection `json:"sections"`
 }
 
@@ -88,11 +90,29 @@ func Compare(report *diff.Report, pairs []diff.Pair, label func(side int, seq ui
 			others[f.Section] = append(others[f.Section], row)
 		}
 	}
+	c.Summary = summaryOf(rows)
 	c.add("messages", withoutSame(rows), label)
 	for _, section := range diff.Sections() {
 		c.add(section, others[section], label)
 	}
 	return c
+}
+
+// summaryOf counts messages that differ, and those that do not.
+func summaryOf(rows []CompareRow) string {
+	counts := map[string]int{}
+	for _, row := range rows {
+		counts[row.Kind]++
+	}
+	var parts []string
+	for _, kind := range []struct{ name, words string }{
+		{changed, "changed"}, {onlyA, "only in A"}, {onlyB, "only in B"}, {moved, "moved"}, {note, "with a note"}, {same, "the same"},
+	} {
+		if n := counts[kind.name]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, kind.words))
+		}
+	}
+	return "messages: " + cmp.Or(strings.Join(parts, ", "), "none")
 }
 
 // aboutMessages has the sections whose findings are about a message or a pair of messages.

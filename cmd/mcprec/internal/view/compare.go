@@ -11,13 +11,27 @@ import (
 	"github.com/mcprec/mcprec/replay/picture"
 )
 
-// answerDiff answers with the two sessions of the page side by side.
+// answerDiff answers with the two sessions of the page side by side, or with two of the list: a and b.
 func (x *openSessions) answerDiff(w http.ResponseWriter, r *http.Request) {
-	if len(x.named) != 2 {
+	if len(x.named) != 2 && x.list == nil {
 		refuse(w, http.StatusNotFound, "the page is about one session; mcprec view A B compares two")
 		return
 	}
-	compared, err := compare(r.Context(), [2]*index(x.named))
+	of := [2]*index{}
+	copy(of[:], x.named)
+	for n, name := range []string{"a", "b"} {
+		if x.list == nil {
+			break
+		}
+		opened, release, err := x.ofList(r.Context(), r.URL.Query().Get(name))
+		if err != nil {
+			refuse(w, statusOf(err), err.Error())
+			return
+		}
+		defer release()
+		of[n] = opened
+	}
+	compared, err := compare(r.Context(), of)
 	if err != nil {
 		refuse(w, statusOf(err), err.Error())
 		return

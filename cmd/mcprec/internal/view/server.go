@@ -41,6 +41,7 @@ type Listed struct {
 	Start  time.Time       `json:"start"`
 	Took   time.Duration   `json:"took"`
 	State  store.State     `json:"state"`
+	Exit   string          `json:"exit"` // of the server, as mcprec list has it
 	Calls  uint64          `json:"calls"`
 	Errors uint64          `json:"errors"`
 	Hung   uint64          `json:"hung"`

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcprec/mcprec/cmd/mcprec/internal/session"
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport/phrase"
 )
 
 // openSessions are the sessions that the page shows: those that the command names, and of a list
@@ -202,5 +203,31 @@ func (x *openSessions) answerList(w http.ResponseWriter, r *http.Request) {
 	if listed == nil {
 		listed = []Listed{}
 	}
-	writeJSON(w, http.StatusOK, map[string]any{"sessions": listed})
+	writeJSON(w, http.StatusOK, map[string]any{"sessions": listed, "summary": summaryOf(listed)})
+}
+
+// summaryOf says how many sessions there are, and how many of them have trouble.
+func summaryOf(listed []Listed) string {
+	live, hung, failed := 0, 0, 0
+	for _, s := range listed {
+		if s.State == store.Live {
+			live++
+		}
+		if s.Hung > 0 {
+			hung++
+		}
+		if s.Errors > 0 {
+			failed++
+		}
+	}
+	text := phrase.Plural(len(listed), "session")
+	for _, part := range []struct {
+		n     int
+		words string
+	}{{live, "live"}, {hung, "hung"}, {failed, "with errors"}} {
+		if part.n > 0 {
+			text += fmt.Sprintf(", %d %s", part.n, part.words)
+		}
+	}
+	return text
 }

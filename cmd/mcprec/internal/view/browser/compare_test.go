@@ -93,7 +93,9 @@ func TestCompareFile(t *testing.T) {
 		p.until(`all("#compare tr[data-row]").length > 5 && one("#compare tr.pick") && one("#side code")`)
 	}
 	for _, selector := range []string{"header", "#compare", "#side"} {
-		if want, got := served.text(selector), filed.text(selector); got != want {
+		// a file has the events of the first session only
+		want, got := strings.ReplaceAll(served.text(selector), "Show #2 of B", ""), filed.text(selector)
+		if got != want {
 			t.Errorf("%s of the file:\n%s\nof the served page:\n%s", selector, got, want)
 		}
 	}

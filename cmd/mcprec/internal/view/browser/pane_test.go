@@ -32,7 +32,7 @@ func TestRingInSight(t *testing.T) {
 		p.open(page.at("view=replay&client=python-sdk@1.3"))
 		p.until(`all("#ring .node").length === 5 && all("#ring .node rect").filter((box) => `+seen+`(box) > 0.95).length >= %s`, c.boxes)
 		p.open(page.at("at=5"))
-		p.until(`all("#sequence text.end").length === 2 && all("#sequence text.end").every((end) => `+seen+`(end) > 0.9 &&
+		p.until(`all("#sequence text.end").length === 2 && all("#sequence text.end").every((end) => ` + seen + `(end) > 0.9 &&
 			end.getBoundingClientRect().right <= one("#sequence").getBoundingClientRect().right)`)
 		if c.width >= 1024 {
 			p.until(`all("#sequence text").some((e) => e.textContent === "seconds")`) // the time is there

@@ -5,7 +5,12 @@ export { carried };
 
 // In the mode list the address names the session; otherwise a request does, by its number.
 const chosen = new URLSearchParams(location.search).get("session");
-const named = (session) => (chosen ? { id: chosen } : session ? { s: session } : {});
+const second = new URLSearchParams(location.search).get("with");
+const named = (session) => (chosen ? { id: session ? second : chosen } : session ? { s: session } : {});
+
+// fromList: the page is of a session of the list; pair: of two that the reader chose there.
+export const fromList = chosen !== null;
+export const pair = second !== null;
 
 const root = document.documentElement;
 let underWay = 0;
@@ -47,9 +52,10 @@ export const waterfall = (s) => (carried ? local(carried.waterfall) : json("wate
 export const state = (s, at) => (carried ? local(carried.state(at)) : json("state", { ...named(s), at }));
 export const findings = (s) => (carried ? local(carried.findings) : json("findings", named(s)));
 export const why = (s) => (carried ? local(carried.why) : json("why", named(s)));
-export const fits = () => (carried ? local({ fits: carried.fits }) : json("fits", named(0)));
+export const fits = (s) => (carried ? local({ fits: carried.fits }) : json("fits", named(s)));
 export const options = () => (carried ? local(carried.options) : json("options", named(0)));
-export const compare = () => (carried ? local(carried.compare || undefined) : json("diff", {}));
+export const compare = () =>
+  carried ? local(carried.compare || undefined) : json("diff", pair ? { a: chosen, b: second } : {});
 export const sessions = (filter) => json("sessions", filter ? { filter } : {});
 
 // between returns the first and the last event of a range of time, in nanoseconds.
@@ -61,7 +67,7 @@ export const frame = (s, seq, from) =>
   carried ? local(carried.frame(seq)) : json("frame", { ...named(s), seq, from });
 
 // run returns a closed replay under a setup: {client, server, buffer}.
-export const run = (setup) => (carried ? local(carried.run(setup)) : json("run", { ...named(0), ...setup }));
+export const run = (s, setup) => (carried ? local(carried.run(setup)) : json("run", { ...named(s), ...setup }));
 
 // diagram returns a range of events as text of a format: {from, to, filter, format}.
 export const diagram = async (s, params) => (await json("diagram", { ...named(s), ...params })).text;

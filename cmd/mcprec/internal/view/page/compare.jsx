@@ -49,7 +49,7 @@ export const Spacer = ({ rows }) =>
     </tr>
   );
 
-export function Compare({ answer, step, setStep, session, other }) {
+export function Compare({ answer, step, setStep, session, other, go }) {
   const rows = answer ? answer.rows : [];
   const chosen = Math.max(1, Math.min(step, rows.length)) - 1;
   const { box, first, last, look } = useWindow(rows.length, chosen);
@@ -61,6 +61,11 @@ export function Compare({ answer, step, setStep, session, other }) {
     <>
       <div id="compare" class="view">
         {answer?.fault && <Fault text={answer.fault} />}
+        {answer && !answer.fault && (
+          <p class="note" id="summary">
+            {answer.summary} <span class="dim">· n and N go through what differs</span>
+          </p>
+        )}
         {answer?.same && (
           <p class="note">
             <strong class="verdict pass">The sessions are the same</strong>
@@ -73,7 +78,7 @@ export function Compare({ answer, step, setStep, session, other }) {
                 <th scope="col" class="seq">
                   #
                 </th>
-                <th scope="col">A: {plain(session.title)}</th>
+                <th scope="col">A: {plain(session?.title)}</th>
                 <th scope="col" class="kind">
                   kind
                 </th>
@@ -100,7 +105,7 @@ export function Compare({ answer, step, setStep, session, other }) {
         </div>
       </div>
       <aside id="side" aria-label="What differs" tabIndex={0}>
-        {rows[chosen] && <Differences row={rows[chosen]} />}
+        {rows[chosen] && <Differences row={rows[chosen]} go={go} />}
       </aside>
     </>
   );
@@ -126,7 +131,7 @@ function Pair({ row, at, picked, before }) {
   );
 }
 
-function Differences({ row }) {
+function Differences({ row, go }) {
   return (
     <>
       <h1>
@@ -134,6 +139,10 @@ function Differences({ row }) {
       </h1>
       <p>
         <span class="dim">{plain(row.section)}</span> · {row.kind}
+      </p>
+      <p class="tools">
+        {row.a > 0 && <button onClick={() => go("a", row.a)}>Show #{row.a} of A</button>}
+        {row.b > 0 && !api.carried && <button onClick={() => go("b", row.b)}>Show #{row.b} of B</button>}
       </p>
       {row.text && <p>{plain(row.text)}</p>}
       {row.differences?.map((one, n) => (

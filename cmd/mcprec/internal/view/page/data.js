@@ -97,9 +97,8 @@ export function useFindings(s, session) {
   return { findings, why: why?.findings && why, marks };
 }
 
-// useOther returns the second session, if there is one.
-export const useOther = (session) =>
-  useAnswer(() => (session.sessions === 2 ? api.session(1) : undefined), [session.sessions]);
+// useOther returns the other session of two: of the second the first.
+export const useOther = (s, two) => useAnswer(() => (two ? api.session(1 - s) : undefined), [s, two]);
 
 // useTheme keeps the theme of the document: that of the focus, else that of the system.
 export function useTheme(focus, change) {

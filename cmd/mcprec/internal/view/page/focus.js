@@ -13,7 +13,9 @@ function read() {
   return focus;
 }
 
-const write = (focus) => "#" + new URLSearchParams(Object.entries(focus).filter(([, value]) => value || value === 0));
+// write returns the hash of a focus.
+export const write = (focus) =>
+  "#" + new URLSearchParams(Object.entries(focus).filter(([, value]) => value || value === 0));
 
 // useFocus returns the focus, and a function that changes members of it. A jump is a place of its
 // own in the history: back comes to the place before.
@@ -30,6 +32,7 @@ export function useFocus() {
   );
   useEffect(() => {
     const follow = () => {
+      if (location.hash === known.current) return; // the page's own
       known.current = location.hash;
       setFocus(read());
     };

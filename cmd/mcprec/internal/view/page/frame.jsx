@@ -16,6 +16,8 @@ export function Header({
   filter,
   findings,
   now,
+  of,
+  other,
   side,
   fold,
   help,
@@ -27,6 +29,11 @@ export function Header({
   return (
     <header>
       <b class="brand">mcprec</b>
+      {api.fromList && (
+        <button id="back" onClick={toList} title="Back to the list">
+          ‹ All sessions
+        </button>
+      )}
       {views.length > 0 && (
         <nav aria-label="Views">
           {views.map((name, n) => (
@@ -42,6 +49,14 @@ export function Header({
         </nav>
       )}
       {tally ? <span class="what">{tally}</span> : <Line session={session} findings={findings} now={now} />}
+      {of !== undefined && view !== "compare" && (
+        <button
+          onClick={() => change({ of: of ? undefined : "b", at: undefined, range: undefined }, true)}
+          title={`This is ${of ? "B" : "A"} of the two that are compared; show ${plain(other?.title)}`}
+        >
+          {of ? "B → A" : "A → B"}
+        </button>
+      )}
       <span class="grow" />
       {view === "sequence" && session.delivered > 0 && (
         <button
@@ -79,6 +94,11 @@ export function Header({
       </button>
     </header>
   );
+}
+
+// toList goes back to the list, where the reader left it.
+function toList() {
+  location.assign(location.pathname + (sessionStorage.getItem("list") || ""));
 }
 
 // Line says which session this is, and how it stands.

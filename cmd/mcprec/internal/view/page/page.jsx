@@ -27,7 +27,8 @@ const INITIAL = { session: "sequence", compare: "compare", explore: "beside" };
 // Page shows the list of sessions, or one session.
 export function Page() {
   const [focus, change] = useFocus();
-  const { session, blocks, fault } = useSession(0, focus, change);
+  const s = focus.of === "b" ? 1 : 0;
+  const { session, blocks, fault } = useSession(s, focus, change);
   const themed = useTheme(focus, change);
   const options = useOptions();
   const [open, setOpen] = useState(false);
@@ -37,7 +38,7 @@ export function Page() {
   const View = session.mode === "list" ? List : Session;
   return (
     <>
-      <View {...{ session, blocks, focus, change, themed, options, help }} />
+      <View key={s} {...{ s, session, blocks, focus, change, themed, options, help }} />
       <Help open={open} close={() => setOpen(false)} options={options} />
     </>
   );
@@ -55,8 +56,8 @@ function useReady(ready) {
 }
 
 function List({ session, focus, change, themed, help }) {
-  const [listed, setListed] = useState(null);
-  const most = listed || 0;
+  const [listed, setListed] = useState(null); // {most, summary}
+  const { most = 0, summary } = listed || {};
   const search = useRef();
   const step = Math.max(1, Math.min(focus.step || 1, most));
   const move = (by) => change({ step: Math.max(1, Math.min(most, step + by)) });
@@ -80,10 +81,10 @@ function List({ session, focus, change, themed, help }) {
         themed={themed}
         help={help}
         search={search}
-        tally={`${most} sessions`}
+        tally={summary || "…"}
       />
       <main>
-        <Sessions filter={focus.filter} step={step} setStep={(n) => change({ step: n })} setMost={setListed} />
+        <Sessions focus={focus} change={change} step={step} setListed={setListed} />
       </main>
     </div>
   );
@@ -101,9 +102,10 @@ function cursorOf(view, at, step, events, { last, lines }) {
   return { first, most: last, value, text };
 }
 
-function Session({ session, blocks, focus, change, themed, options, help }) {
-  const views = VIEWS.filter((name) => name !== "compare" || session.sessions === 2 || api.carried?.compare);
-  const view = views.includes(focus.view) ? focus.view : INITIAL[session.mode] || "sequence";
+function Session({ s, session, blocks, focus, change, themed, options, help }) {
+  const two = session.sessions === 2 || api.pair;
+  const views = VIEWS.filter((name) => name !== "compare" || two);
+  const view = views.includes(focus.view) ? focus.view : api.pair ? "compare" : INITIAL[session.mode] || "sequence";
   const [deliveries, setDeliveries] = useState(false);
   const [length, setLength] = useState({ last: 0, lines: 0 }); // of the runs in Beside
   const search = useRef();
@@ -113,19 +115,19 @@ function Session({ session, blocks, focus, change, themed, options, help }) {
   useEffect(() => void (searching && search.current?.focus()), [searching, focus.view]);
 
   const events = session.events;
-  const filter = useFilter(0, focus.filter, session);
-  const { findings, why, marks } = useFindings(0, session);
+  const filter = useFilter(s, focus.filter, session);
+  const { findings, why, marks } = useFindings(s, session);
   const verdict = why?.verdict;
   const live = session.state === "live" && !session.done;
   const at = Math.max(1, Math.min(events || 1, focus.at || 1));
-  const fits = useFits(session, why?.stuck);
+  const fits = useFits(s, session, why?.stuck);
   useOpening(verdict, focus, live, change);
   useTitle(verdict, session);
   const setups = [setupOf(focus, ""), setupOf(focus, "2")];
   const replaying = view === "replay" || view === "beside";
-  const runs = [useRun(setups[0], replaying), useRun(setups[1], view === "beside")];
+  const runs = [useRun(s, setups[0], replaying), useRun(s, setups[1], view === "beside")];
   const compared = useCompare(views.includes("compare") && view === "compare");
-  const other = useOther(session);
+  const other = useOther(s, two);
 
   const story = runs[0].story;
   const rows = compared?.rows.length || 0;
@@ -180,6 +182,7 @@ function Session({ session, blocks, focus, change, themed, options, help }) {
     answer: () => call && pick(at === call.request ? call.end || at : call.request),
     request: () => row?.call && pick(row.call),
     finding: (by) => {
+      if (view === "compare") return setStep(nextDifference(compared?.rows || [], cursor.value, by));
       const seqs = [...marks.keys()].sort((a, b) => a - b);
       const found = by > 0 ? seqs.find((seq) => seq > at) : seqs.findLast((seq) => seq < at);
       if (found) pick(found);
@@ -225,6 +228,8 @@ function Session({ session, blocks, focus, change, themed, options, help }) {
         findings={findings.total}
         now={now}
         help={help}
+        of={two && !api.carried ? s : undefined}
+        other={other}
         side={view === "beside" ? undefined : side}
         fold={() => actions.side()}
         search={search}
@@ -234,7 +239,7 @@ function Session({ session, blocks, focus, change, themed, options, help }) {
       <VerdictBar why={why} fits={fits} pick={pick} change={change} />
       {view === "sequence" && (
         <Waterfall
-          s={0}
+          s={s}
           session={session}
           blocks={blocks}
           now={now}
@@ -249,7 +254,7 @@ function Session({ session, blocks, focus, change, themed, options, help }) {
       <main class={side === 0 ? "folded" : ""} style={side > 0 ? { "--side": `${side}px` } : {}}>
         {view === "sequence" && (
           <Sequence
-            s={0}
+            s={s}
             session={session}
             blocks={blocks}
             at={at}
@@ -289,10 +294,18 @@ function Session({ session, blocks, focus, change, themed, options, help }) {
             {...stepping}
           />
         )}
-        {view === "compare" && <Compare answer={compared} session={session} other={other} {...stepping} />}
+        {view === "compare" && (
+          <Compare
+            answer={compared}
+            session={s ? other : session}
+            other={s ? session : other}
+            go={(of, seq) => change({ of: of === "b" ? "b" : undefined, at: seq, view: "sequence" }, true)}
+            {...stepping}
+          />
+        )}
         {view === "sequence" && (
           <Side
-            s={0}
+            s={s}
             session={session}
             at={at}
             row={row}
@@ -305,7 +318,7 @@ function Session({ session, blocks, focus, change, themed, options, help }) {
           >
             {!api.carried && (
               <Range
-                s={0}
+                s={s}
                 range={range || (call ? [call.request, call.end || at] : [at, at])}
                 setRange={setRange}
                 filter={focus.filter}
@@ -329,6 +342,14 @@ function Session({ session, blocks, focus, change, themed, options, help }) {
       </div>
     </div>
   );
+}
+
+// nextDifference is the number of the next row, or of the one before, that is not the same in both.
+function nextDifference(rows, at, by) {
+  const differs = (row) => row.kind !== "same";
+  const found =
+    by > 0 ? rows.findIndex((row, n) => n + 1 > at && differs(row)) : rows.slice(0, at - 1).findLastIndex(differs);
+  return found < 0 ? at : found + 1;
 }
 
 // rangeOf reads a range of events: FIRST-LAST.

@@ -14,10 +14,10 @@ import { focusOf } from "./verdict.jsx";
 import { Explained } from "./word.jsx";
 
 // useRun returns {story, fault} of a setup, once it is needed; the story before stays until the next one is here.
-export function useRun(setup, needed) {
+export function useRun(s, setup, needed) {
   const ask = () =>
-    needed ? api.run(setup).then((run) => (run.error ? { fault: run.error } : { story: storyOf(run) })) : undefined;
-  return useAnswer(ask, [needed, setup.client, setup.server, setup.buffer]) || {};
+    needed ? api.run(s, setup).then((run) => (run.error ? { fault: run.error } : { story: storyOf(run) })) : undefined;
+  return useAnswer(ask, [s, needed, setup.client, setup.server, setup.buffer]) || {};
 }
 
 // useOptions returns the models, buffers and words of replays.

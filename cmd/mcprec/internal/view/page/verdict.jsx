@@ -10,9 +10,9 @@ import { Word } from "./word.jsx";
 
 // useFits returns the setups under which a replay of the session hangs, once it is read. Those that
 // explain what hung in it stand first.
-export function useFits(session, stuck) {
+export function useFits(s, session, stuck) {
   const ready = session.done || stuck;
-  const answer = useAnswer(() => (ready ? api.fits() : undefined), [ready]);
+  const answer = useAnswer(() => (ready ? api.fits(s) : undefined), [s, ready]);
   return answer?.fits || [];
 }
 
