@@ -112,7 +112,7 @@ func (x *index) verdict(told report.Hangs, state store.State) verdict {
 	case !isLive && state != store.Ended:
 		return verdict{Tone: toneNote, Word: "Cut short", At: x.drawn.Len(), Shows: "the last event",
 			Text: fmt.Sprintf("the recording stops at #%d, because its recorder died or it was cut: it may lack its last messages", x.drawn.Len())}
-	case x.exit.Signal != "" && !x.exit.AskedToEnd() || x.exit.Code != 0:
+	case x.exit.Signal == "" && x.exit.Code != 0 && !x.exit.AskedToEnd(): // a signal ends a server that nobody waits for
 		return verdict{Tone: picture.ToneFail, Word: "Server failed", At: x.exited, Shows: "the event",
 			Text: fmt.Sprintf("it ended %s; every call of the client has its end", endOf(x.exit))}
 	case isFound && finding.Severity == order.Error:

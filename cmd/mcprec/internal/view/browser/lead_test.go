@@ -48,6 +48,10 @@ func TestVerdict(t *testing.T) {
 {"seq":8,"at":"7ms","kind":"closed","data":{"frames":4,"lost":0}}
 `), "fail", `Crashed.*the server ended with exit status 1 before it answered`, "5", "crashed · search · mcprec"},
 		{"cut", sessionFile(t, ""), "note", `Cut short.*the recording stops at #4`, "4", "cut short · notifications/initialized · mcprec"},
+		{"asked to end", fixture("memory-2024-11-05"), "pass", `Fine`, "2", "fine · memory 2024-11-05 · mcprec"},
+		{"failed", sessionFile(t, `{"seq":5,"at":"6ms","kind":"exit","data":{"code":3}}
+{"seq":6,"at":"7ms","kind":"closed","data":{"frames":3,"lost":0}}
+`), "fail", `Server failed.*it ended with exit status 3`, "5", "server failed · session.jsonl · mcprec"},
 		{"fine", fixture("seed"), "pass", `Fine.*2 calls, none left open`, "2", "fine · seed · mcprec"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -18,7 +18,7 @@ export const write = (focus) =>
   "#" + new URLSearchParams(Object.entries(focus).filter(([, value]) => value || value === 0));
 
 // useFocus returns the focus, and a function that changes members of it. A jump is a place of its
-// own in the history: back comes to the place before.
+// own in the history: back comes to the place before. The members may be a function of the focus.
 export function useFocus() {
   const [focus, setFocus] = useState(read);
   const known = useRef(location.hash);
@@ -26,7 +26,7 @@ export function useFocus() {
   const change = useMemo(
     () => (members, jump) => {
       jumped.current ||= Boolean(jump);
-      setFocus((before) => ({ ...before, ...members }));
+      setFocus((before) => ({ ...before, ...(typeof members === "function" ? members(before) : members) }));
     },
     [],
   );

@@ -31,7 +31,10 @@ export function useOpening(verdict, focus, live, change) {
     if (!verdict || verdict.tone === "reading" || decided.current) return;
     decided.current = true;
     if (named.current || !verdict.at) return;
-    if (live ? verdict.tone === "fail" : focus.at === undefined) change({ at: verdict.at });
+    const open = { at: verdict.at };
+    if (!live)
+      change((before) => (before.at === undefined ? open : {})); // the reader may have been quicker
+    else if (verdict.tone === "fail") change(open);
   }, [verdict]);
 }
 
