@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -382,4 +383,79 @@ func awaitStill(t *testing.T, pid int) {
 func unreadOf(pid int) procfs.Unread {
 	u, _ := procfs.Peek(pid, 0, 1<<20)
 	return u
+}
+
+// A session goes on, byte for byte, while ps and why look at it: with messages that pass, and with messages that lie unread
+// because the server is stopped.
+func TestLooksDisturbNothing(t *testing.T) {
+	if err := procfs.Supported(); err != nil {
+		t.Skip(err)
+	}
+	withoutConfiguration(t)
+	n := openTap(t, "fakeserver", "echo")
+	defer func() { _ = n.server.Process.Signal(syscall.SIGCONT) }()
+	pid := fmt.Sprint(n.server.Process.Pid)
+	look := func() string {
+		psOf(t)
+		out, errs, _ := inProcess(t, nil, "why", pid)
+		if len(out) == 0 {
+			t.Errorf("why: %s", errs)
+		}
+		return string(out)
+	}
+	count := 0
+	say := func(messages int) {
+		for range messages {
+			count++
+			n.say(count)
+		}
+	}
+	looked := make(chan struct{})
+	go func() {
+		defer close(looked)
+		look()
+	}()
+	for isLooking := true; isLooking; {
+		say(20)
+		for range 20 {
+			<-n.heard
+		}
+		select {
+		case <-looked:
+			isLooking = false
+		default:
+		}
+	}
+	_ = n.server.Process.Signal(syscall.SIGSTOP)
+	for procfs.Of(procfs.Identify(n.server.Process.Pid)).State != procfs.Stopped {
+		time.Sleep(time.Millisecond)
+	}
+	say(50)
+	before := unreadOf(n.server.Process.Pid)
+	if said := look(); !strings.Contains(said, "is stopped by a signal") {
+		t.Errorf("%s", said)
+	}
+	after := unreadOf(n.server.Process.Pid)
+	if before.Size == 0 || after.Size != before.Size || !bytes.Equal(after.Begin, before.Begin) || !strings.HasSuffix(n.sent.String(), string(before.Begin)) {
+		t.Errorf("%d bytes lay unread, and then %d", before.Size, after.Size)
+	}
+	_ = n.server.Process.Signal(syscall.SIGCONT)
+	for range 50 {
+		<-n.heard
+	}
+	n.close()
+	answered := map[int]bool{}
+	for line := range bytes.Lines(n.received.Bytes()) {
+		var m struct{ ID int }
+		if err := json.Unmarshal(line, &m); err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		answered[m.ID] = true
+	}
+	if len(answered) != count {
+		t.Errorf("%d of %d requests are answered", len(answered), count)
+	}
+	if got := strings.Count(n.received.String(), "\n"); got != count {
+		t.Errorf("%d answers to %d requests", got, count)
+	}
 }
