@@ -46,11 +46,6 @@ func (c HeldCall) label(mask func(string) string) string {
 // ofServer are the methods of the requests that only a server sends.
 var ofServer = []string{mcp.MethodCreateMessage, mcp.MethodElicit, mcp.MethodListRoots}
 
-// asksPerson reports whether a request of a server is answered by a person.
-func asksPerson(method string) bool {
-	return method == mcp.MethodElicit || method == mcp.MethodCreateMessage
-}
-
 // Recall looks for messages in the memory of a server. Only the latest request of each direction can be told as open:
 // an old one may have had an answer whose bytes are gone.
 func Recall(pid int) (Held, error) {
