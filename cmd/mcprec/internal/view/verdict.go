@@ -24,7 +24,8 @@ import (
 type whyAnswer struct {
 	Stuck    bool          `json:"stuck"`
 	Now      time.Duration `json:"now"`
-	Text     []string      `json:"text"` // as mcprec why prints it
+	Heading  string        `json:"heading"` // over the findings
+	Text     []string      `json:"text"`    // as mcprec why prints it
 	Findings []why.Finding `json:"findings"`
 	Verdict  verdict       `json:"verdict"`
 }
@@ -97,7 +98,7 @@ func (x *index) why(ctx context.Context) (answer whyAnswer, err error) {
 	var text bytes.Buffer
 	_ = told.Text(&text) // a buffer takes everything
 	return whyAnswer{
-		Stuck: told.Stuck(), Now: told.Now, Text: strings.Split(strings.TrimSuffix(text.String(), "\n"), "\n"),
+		Stuck: told.Stuck(), Now: told.Now, Heading: headingOf(judged, told.Stuck(), isLive), Text: strings.Split(strings.TrimSuffix(text.String(), "\n"), "\n"),
 		Findings: append([]why.Finding{}, told.Findings...), Verdict: judged,
 	}, err
 }
@@ -149,7 +150,7 @@ func (x *index) verdictOn(told report.Hangs, isLive bool) verdict {
 		v.Word = "Not started"
 	case f.Shape == why.ServerEnded && (x.exit.Signal != "" || x.exit.Code != 0):
 		v.Word = "Crashed"
-		v.Text = fmt.Sprintf("the server ended %s before it answered: %s", endOf(x.exit), f.Lead())
+		v.Text = crashed(f, x.exit)
 	case f.Shape == why.ServerEnded:
 		v.Word = "No answer"
 	case told.Verdict() == "may be stuck":
@@ -171,6 +172,39 @@ func (x *index) verdictOn(told report.Hangs, isLive bool) verdict {
 		v.Shows = "the event"
 	}
 	return v
+}
+
+// crashed words the end of a server that owed an answer: which, and what it wrote last.
+func crashed(f why.Finding, exit store.ExitInfo) string {
+	text := fmt.Sprintf("the server ended %s before it answered", endOf(exit))
+	for i, e := range f.Evidence {
+		request, isRequest := strings.CutPrefix(e.Text, "request ")
+		last, isLast := strings.CutPrefix(e.Text, "stderr: ")
+		switch {
+		case i == 0 && isRequest:
+			text += fmt.Sprintf(" %s (#%d)", request, e.Seq)
+		case isLast:
+			text += ". Its last line on standard error: " + last
+		}
+	}
+	return text
+}
+
+// headingOf returns the heading over what waited.
+func headingOf(v verdict, isStuck, isLive bool) string {
+	switch {
+	case !isStuck:
+		return "What it waited for"
+	case v.Word == "Crashed" || v.Word == "Not started" || v.Word == "No answer":
+		return "What happened"
+	case v.Word == "May be stuck" && !isLive:
+		return "Who may have been stuck"
+	case v.Word == "May be stuck":
+		return "Who may be stuck"
+	case isLive:
+		return "Who is stuck"
+	}
+	return "Who was stuck"
 }
 
 // gravest returns the first of the gravest findings with an event.

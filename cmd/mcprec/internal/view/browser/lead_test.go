@@ -94,7 +94,7 @@ func TestOneClickToTheRing(t *testing.T) {
 	t.Parallel()
 	p := newTab(t)
 	p.open(view(t, fixture("pysdk-594")).at(""))
-	p.clickText("#verdict button", "Show the ring")
+	p.clickText("#verdict button", "Who waits for whom")
 	p.until(`one("#ring.now") && one("#replay select[name=client]").value === "python-sdk@1.3"`)
 	p.until(`one("#told.hang").textContent.includes("A client such as python-sdk 1.3 hangs here")`)
 	if !value[bool](p, `all("#side dt").some((e) => e.textContent === "client python-sdk@1.3" && e.nextSibling.textContent.length > 20)`) {

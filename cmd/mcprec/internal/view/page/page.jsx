@@ -236,7 +236,7 @@ function Session({ s, session, blocks, focus, change, themed, options, help }) {
         deliveries={deliveries}
         setDeliveries={setDeliveries}
       />
-      <VerdictBar why={why} fits={fits} pick={pick} change={change} />
+      <VerdictBar why={why} fits={fits} pick={pick} change={change} view={view} />
       {view === "sequence" && (
         <Waterfall
           s={s}

@@ -22,7 +22,7 @@ export function Side({ s, session, at, row, call, pick, findings, why, ring, cha
   return (
     <aside id="side" aria-label="The event and the session" tabIndex={0}>
       {why && why.findings.length > 0 && (
-        <Why why={why} live={session.state === "live"} pick={pick} ring={ring} change={change} />
+        <Why why={why} pick={pick} ring={ring} change={change} />
       )}
       {row && <About row={row} call={call} pick={pick} />}
       <Findings findings={findings} at={at} pick={pick} />
@@ -44,11 +44,11 @@ export function Side({ s, session, at, row, call, pick, findings, why, ring, cha
 }
 
 // Why is what Go says about a session that hangs, or did.
-function Why({ why, live, pick, ring, change }) {
+function Why({ why, pick, ring, change }) {
   const [most, setMost] = useState(3);
   return (
     <section id="why" aria-label="Why it hangs">
-      <h2>{!why.stuck ? "What it waited for" : live ? "Who is stuck" : "Who was stuck"}</h2>
+      <h2>{why.heading}</h2>
       {why.findings.slice(0, most).map((found, n) => (
         <div key={n} class={classes("finding", why.stuck ? "error" : "note")}>
           <p>
@@ -81,7 +81,7 @@ function Why({ why, live, pick, ring, change }) {
           </dl>
           {n === 0 && ring && (
             <p>
-              <button onClick={() => change(focusOf(ring), true)}>Show the ring: {ring.text}</button>
+              <button onClick={() => change(focusOf(ring), true)}>Who waits for whom: {ring.text}</button>
             </p>
           )}
         </div>

@@ -46,12 +46,15 @@ export function useTitle(verdict, session) {
   }, [verdict, session.title]);
 }
 
-export function VerdictBar({ why, fits, pick, change }) {
+export function VerdictBar({ why, fits, pick, change, view }) {
   const verdict = why?.verdict;
   if (!verdict) return null;
+  // Beside a replay, which has a verdict of its own, this one is about the recording.
+  const beside = view !== "sequence";
   const ring = ringOf(fits);
   return (
-    <section id="verdict" class={"bar " + verdict.tone} aria-label="How the session stands">
+    <section id="verdict" class={"bar " + (beside && verdict.tone === "pass" ? "note" : verdict.tone)} aria-label="How the session stands">
+      {beside && <span>The recording: </span>}
       <strong role="status">
         <Word word={verdict.word} means={verdict.means} />
       </strong>
@@ -66,9 +69,9 @@ export function VerdictBar({ why, fits, pick, change }) {
       {ring && (
         <button
           onClick={() => change(focusOf(ring), true)}
-          title={`Who waits for whom, under a model that explains it: ${ring.text}`}
+          title={`The ring of those that wait for each other, under a model that explains it: ${ring.text}`}
         >
-          Show the ring
+          Who waits for whom
         </button>
       )}
       {why.stuck && <Copy label="Copy for an issue" text={() => why.text.join("\n")} />}
