@@ -41,6 +41,19 @@ func (p *tab) drag(selector string, fromX, toX, y float64) {
 	}))
 }
 
+// TestSilence: where a side is silent behind an answer, that is as long as it was, too.
+func TestSilence(t *testing.T) {
+	t.Parallel()
+	p := newTab(t)
+	p.open(view(t, fixture("pysdk-594")).at(""))
+	p.until(`one("#waterfall .silence rect")`)
+	share := value[float64](p, `one("#waterfall .silence rect").getBoundingClientRect().width /
+		one("#waterfall > div").getBoundingClientRect().width`)
+	if said := p.text("#waterfall .silence"); share < 0.9 || share > 1 || !strings.Contains(said, "the client is silent · 14") {
+		t.Errorf("the silence takes %.2f of the width, and says %q", share, said)
+	}
+}
+
 // TestWaterfall: a wait of two minutes is as long as it was, in red; a click on it leads to the call, and a
 // range that is dragged is what the sequence shows, until it is taken away.
 func TestWaterfall(t *testing.T) {

@@ -245,6 +245,7 @@ function Session({ s, session, blocks, focus, change, themed, options, help }) {
           now={now}
           row={row}
           stuck={stuck}
+          found={why?.stuck ? why.findings : []}
           live={live}
           range={within}
           setRange={setWithin}

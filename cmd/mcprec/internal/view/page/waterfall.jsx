@@ -55,8 +55,8 @@ function clock(at) {
   return `${Math.floor(minutes / 60)}:${two(minutes % 60)}:${two(whole % 60)}`;
 }
 
-// Waterfall is the strip. stuck has the requests that hang; range is the chosen events: [first, last].
-export function Waterfall({ s, session, blocks, now, row, stuck, live, range, setRange, pick }) {
+// Waterfall is the strip. stuck has the requests that hang, and found what is told of them; range is the chosen events: [first, last].
+export function Waterfall({ s, session, blocks, now, row, stuck, found, live, range, setRange, pick }) {
   const box = useRef();
   const { width } = useSize(box);
   const grown = session.done ? "done" : live ? session.events : Math.floor(Math.log2(session.indexed + 1) * 8);
@@ -102,6 +102,9 @@ export function Waterfall({ s, session, blocks, now, row, stuck, live, range, se
             <Counts data={data} width={xOf(data.end)} height={height} />
             {data.bars.map((bar) => (
               <Bar key={bar.request} {...{ bar, xOf, end, stuck, live, blocks, width }} />
+            ))}
+            {found.map((one, n) => (
+              <Silence key={n} {...{ one, data, xOf, width }} />
             ))}
             {range && <Chosen from={xOf(at(range[0]))} to={xOf(at(range[1]))} height={height} />}
             {drag && <Chosen from={Math.min(...drag)} to={Math.max(...drag)} height={height} />}
@@ -174,6 +177,26 @@ function Bar({ bar, xOf, end, stuck, live, blocks, width }) {
         </text>
       )}
       <title>{`#${bar.request}${bar.end ? "" : ", no answer"}: ${duration(until - bar.at)}`}</title>
+    </g>
+  );
+}
+
+// Silence is a wait behind the answer of a call: a side that should have gone on did not.
+function Silence({ one, data, xOf, width }) {
+  const call = one.calls?.[0] ?? one.evidence[0]?.seq; // no call waits: the first event of the evidence is the request
+  const bar = data.bars.find((bar) => bar.request === call);
+  if (!bar || bar.how !== "answered") return null;
+  const x = xOf(bar.until);
+  const long = Math.min(width, xOf(bar.until + one.waited_ns)) - x;
+  const y = AXIS + bar.lane * LANE;
+  return (
+    <g data-request={bar.request} class="silence">
+      <rect x={x} y={y} width={Math.max(2, long)} height={LANE - 1.5} rx="1.5" />
+      {long >= NAMED && (
+        <text x={x + 4} y={y + LANE - 3.2}>
+          {clip(`the ${one.culprit} is silent · ${duration(one.waited_ns)}`, (long - 10) / 6.2)}
+        </text>
+      )}
     </g>
   );
 }
