@@ -6,10 +6,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/mcprec/mcprec/transport/mcp"
+	"github.com/mcprec/mcprec/transport/phrase"
 )
 
 // marks are what the file of a program has if it is a server of the protocol, and no client. All of has must be there,
@@ -28,7 +28,7 @@ var marks = []struct{ has, not []string }{
 }
 
 // interpreters match the programs that run a text, which alone says what they do.
-var interpreters = regexp.MustCompile(`^(node|nodejs|bun|deno|python[\d.]*|ruby|perl|php|java|sh|bash|dash|zsh|ash|busybox)$`)
+var interpreters = phrase.Regexp(`^(node|nodejs|bun|deno|python[\d.]*|ruby|perl|php|java|sh|bash|dash|zsh|ash|busybox)$`)
 
 // Bounds of what is read of a program.
 const (
@@ -46,7 +46,7 @@ func (t *Table) isServer(pid int) bool {
 	if err != nil || len(p.Command) == 0 {
 		return false
 	}
-	if !interpreters.MatchString(filepath.Base(program)) {
+	if !interpreters().MatchString(filepath.Base(program)) {
 		return t.isServerFile(program, link, mostProgram)
 	}
 	if isServerText([]byte(strings.Join(p.Command[1:], "\n"))) {

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/mcprec/mcprec/transport/phrase"
 )
 
 // checker finds out where a value does not fit a schema. Unknown keywords say nothing.
@@ -348,12 +350,12 @@ func isOfFormat(format, text string) bool {
 	case "email":
 		_, err = mail.ParseAddress(text)
 	case "uuid":
-		return isUUID.MatchString(text)
+		return isUUID().MatchString(text)
 	}
 	return err == nil
 }
 
-var isUUID = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
+var isUUID = phrase.Regexp(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
 
 // misfitNumber checks the keywords about numbers.
 func (c checker) misfitNumber(s map[string]any, value any, at string) string {

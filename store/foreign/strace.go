@@ -3,7 +3,6 @@ package foreign
 import (
 	"bytes"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -24,14 +23,14 @@ import (
 //	+++ exited with 1 +++, +++ killed by …   the end of the server
 //
 // With -y the files of the descriptors tell the server from what it has started, whose input is another.
-var straceCall = regexp.MustCompile(`^(read|readv|recvfrom|recvmsg|write|writev|sendto|sendmsg)\((\d+)(?:<([^>]*)>)?, `)
+var straceCall = lazily(`^(read|readv|recvfrom|recvmsg|write|writev|sendto|sendmsg)\((\d+)(?:<([^>]*)>)?, `)
 
 var (
-	stracePID    = regexp.MustCompile(`^(?:\[pid +(\d+)\] |(\d+) +)`)
-	straceTime   = regexp.MustCompile(`^(?:(\d+\.\d+)|(\d\d):(\d\d):(\d\d)(\.\d+)?) +`)
-	straceResume = regexp.MustCompile(`^<\.\.\. \w+ resumed>`)
-	straceEnd    = regexp.MustCompile(`^\+\+\+ (?:exited with (\d+)|killed by (SIG\w+)).* \+\+\+$`)
-	straceAny    = regexp.MustCompile(`^(?:[a-z_0-9]+\(|<\.\.\. \w+ resumed>|\+\+\+ |--- SIG)`)
+	stracePID    = lazily(`^(?:\[pid +(\d+)\] |(\d+) +)`)
+	straceTime   = lazily(`^(?:(\d+\.\d+)|(\d\d):(\d\d):(\d\d)(\.\d+)?) +`)
+	straceResume = lazily(`^<\.\.\. \w+ resumed>`)
+	straceEnd    = lazily(`^\+\+\+ (?:exited with (\d+)|killed by (SIG\w+)).* \+\+\+$`)
+	straceAny    = lazily(`^(?:[a-z_0-9]+\(|<\.\.\. \w+ resumed>|\+\+\+ |--- SIG)`)
 )
 
 // Traced is something that a line of strace says of a server's standard streams.
@@ -63,14 +62,14 @@ type StraceReader struct {
 func (r *StraceReader) Line(line string) (t Traced, ok bool) {
 	line = strings.TrimRight(line, "\r\n")
 	pid := ""
-	if m := stracePID.FindStringSubmatch(line); m != nil {
+	if m := stracePID().FindStringSubmatch(line); m != nil {
 		pid = m[1] + m[2]
 		line = line[len(m[0]):]
 	}
 	line = r.time(line)
 	t.At = r.last
 	t.PID, _ = strconv.Atoi(pid)
-	if m := straceEnd.FindStringSubmatch(line); m != nil {
+	if m := straceEnd().FindStringSubmatch(line); m != nil {
 		t.Kind = store.Exited
 		t.Exit.Code, _ = strconv.Atoi(m[1])
 		if m[2] != "" {
@@ -86,7 +85,7 @@ func (r *StraceReader) Line(line string) (t Traced, ok bool) {
 		r.unfinished[pid] = begun
 		return t, false
 	}
-	if m := straceResume.FindString(line); m != "" {
+	if m := straceResume().FindString(line); m != "" {
 		line = r.unfinished[pid] + line[len(m):]
 		delete(r.unfinished, pid)
 	}
@@ -95,7 +94,7 @@ func (r *StraceReader) Line(line string) (t Traced, ok bool) {
 
 // time takes the time from the beginning of a line.
 func (r *StraceReader) time(line string) string {
-	m := straceTime.FindStringSubmatch(line)
+	m := straceTime().FindStringSubmatch(line)
 	if m == nil {
 		return line
 	}
@@ -129,7 +128,7 @@ func (r *StraceReader) time(line string) string {
 
 // call reads a call that moves bytes.
 func (r *StraceReader) call(t Traced, line string) (Traced, bool) {
-	m := straceCall.FindStringSubmatch(line)
+	m := straceCall().FindStringSubmatch(line)
 	if m == nil {
 		return t, false
 	}
@@ -261,17 +260,17 @@ func isStrace(head []byte) bool {
 	moves, other := 0, 0
 	for line := range bytes.Lines(head) {
 		text := strings.TrimSpace(string(line))
-		if m := stracePID.FindString(text); m != "" {
+		if m := stracePID().FindString(text); m != "" {
 			text = text[len(m):]
 		}
-		if m := straceTime.FindString(text); m != "" {
+		if m := straceTime().FindString(text); m != "" {
 			text = text[len(m):]
 		}
 		switch {
 		case text == "", strings.HasPrefix(text, "strace: "):
-		case straceCall.MatchString(text):
+		case straceCall().MatchString(text):
 			moves++
-		case straceAny.MatchString(text):
+		case straceAny().MatchString(text):
 		default:
 			other++
 		}

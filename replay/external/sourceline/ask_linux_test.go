@@ -44,10 +44,10 @@ func TestAsk(t *testing.T) {
 		program string // of testdata
 		want    []string
 	}{
-		{"node", []string{"node"}, "server.mjs", []string{
+		{"node", []string{"node", "--expose-gc"}, "server.mjs", []string{
 			"tools/call (id 3) is held at server.mjs:12 (ask), called from server.mjs:16 (tool); it waits for the answer to its own sampling/createMessage (id 100)",
 			"tools/slow (id 4) is held at server.mjs:26 (helper), called from server.mjs:21 (slow)",
-			"tools/locked (id 5) is held at server.mjs:31 (locked)",
+			"tools/locked (id 5) is held at server.mjs:32 (locked)",
 		}},
 		{"python", []string{"python3"}, "server.py", []string{
 			"tools/call (id 3) is held at server.py:17 (ask), called from server.py:21 (tool); it waits for the answer to its own sampling/createMessage (id 100)",

@@ -24,7 +24,11 @@ if (folder && isMainThread) {
     },
     before(id) { open.delete(id) }, // what awaits goes on
     promiseResolve(id) { open.delete(id) },
-    destroy(id) { open.delete(id); causes.delete(id) },
+    destroy(id) { // a pending promise that nothing can settle any more is collected, and is what holds its request
+      causes.delete(id)
+      const promise = open.get(id)
+      if (promise) promise.lost = true
+    },
   }).enable()
 
   const isCall = m => m && typeof m === 'object' && typeof m.method === 'string' && m.id !== undefined && m.id !== null
@@ -48,7 +52,10 @@ if (folder && isMainThread) {
   }
 
   const answer = () => {
-    const text = stringify({ program: process.argv[1], open: [...open.values()], asked: [...asked.values()] })
+    const pending = [...open.values()]
+    const isHeld = request => pending.some(p => p.request === request && !p.lost)
+    const told = pending.filter(p => !p.lost || p.request && !p.request.answered && !isHeld(p.request))
+    const text = stringify({ program: process.argv[1], open: told, asked: [...asked.values()] })
     writeFileSync(`${folder}/${process.pid}.part`, text)
     renameSync(`${folder}/${process.pid}.part`, `${folder}/${process.pid}.json`)
   }
