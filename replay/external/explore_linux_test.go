@@ -305,7 +305,7 @@ type crowd struct {
 
 func (*crowd) name() string                                 { return "server" }
 func (*crowd) recorded() string                             { return "client" }
-func (c *crowd) asking() peer                               { return c }
+func (*crowd) asking() peer                                 { return unasked{} }
 func (*crowd) results() []uint64                            { return nil }
 func (*crowd) joins(frame) bool                             { return false }
 func (*crowd) whyApart(_, _ frame) string                   { return "" }
@@ -328,6 +328,11 @@ func (*crowd) choices([]frame) [][]Choice {
 	}
 	return [][]Choice{cancels}
 }
+
+// unasked has nothing to tell of its lines: a play for them finds nothing.
+type unasked struct{ *crowd }
+
+func (unasked) play(Schedule, patience) (play, error) { return play{}, nil }
 
 // TestJobsAtOnce holds that as many schedules are played at once as there are jobs. With fewer the test
 // would hang.
