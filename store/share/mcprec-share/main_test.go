@@ -16,7 +16,7 @@ import (
 )
 
 func TestParse(t *testing.T) {
-	for text, want := range map[string]int64{"": 0, "7": 7, "7B": 7, "2k": 2000, "500MB": 5e8, "1.5GiB": 3 << 29, "110GB": 11e10, "1T": 1e12, "-1": -1, "much": -1, "7iB": -1, "1e9": -1} {
+	for text, want := range map[string]int64{"": 0, "7": 7, "7B": 7, "2k": 2048, "500MB": 5e8, "1.5GiB": 3 << 29, "110GB": 11e10, "1T": 1 << 40, "-1": -1, "much": -1, "7iB": -1} {
 		if got, err := parseSize(text); got != max(want, 0) || (err != nil) != (want < 0) {
 			t.Errorf("size %q: %d, %v", text, got, err)
 		}
