@@ -53,7 +53,11 @@ export function VerdictBar({ why, fits, pick, change, view }) {
   const beside = view !== "sequence";
   const ring = ringOf(fits);
   return (
-    <section id="verdict" class={"bar " + (beside && verdict.tone === "pass" ? "note" : verdict.tone)} aria-label="How the session stands">
+    <section
+      id="verdict"
+      class={"bar " + (beside && verdict.tone === "pass" ? "note" : verdict.tone)}
+      aria-label="How the session stands"
+    >
       {beside && <span>The recording: </span>}
       <strong role="status">
         <Word word={verdict.word} means={verdict.means} />

@@ -55,7 +55,8 @@ function clock(at) {
   return `${Math.floor(minutes / 60)}:${two(minutes % 60)}:${two(whole % 60)}`;
 }
 
-// Waterfall is the strip. stuck has the requests that hang, and found what is told of them; range is the chosen events: [first, last].
+// Waterfall is the strip. stuck has the requests that hang, and found what is told of them; range is the chosen
+// events: [first, last].
 export function Waterfall({ s, session, blocks, now, row, stuck, found, live, range, setRange, pick }) {
   const box = useRef();
   const { width } = useSize(box);
