@@ -29,9 +29,9 @@ const serverMark = "%SERVER"
 
 // ExploreClient plays the server's half of a session to processes of a client, in many orders.
 func ExploreClient(client Client, events []store.Event, options Options) (Report, error) {
-	report, err := explore(clientPeer{client, events, match.Rules{}, options.Stop, options.Keep, false}, options)
+	report, err := explore(clientPeer{Client: client, events: events, stop: options.Stop, keeps: options.Keep}, options)
 	if unrecorded := (*unrecordedError)(nil); errors.As(err, &unrecorded) { // its params vary, perhaps
-		report, err = explore(clientPeer{client, events, match.Rules{By: match.ByMethod}, options.Stop, options.Keep, false}, options)
+		report, err = explore(clientPeer{Client: client, events: events, rules: match.Rules{By: match.ByMethod}, stop: options.Stop, keeps: options.Keep}, options)
 	}
 	return report, err
 }

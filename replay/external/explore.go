@@ -91,7 +91,7 @@ type explorer struct {
 // a hang is left out of all of them.
 func Explore(server Server, events []store.Event, options Options) (Report, error) {
 	events = withoutEndsOfHangs(events)
-	return explore(serverPeer{server, events, options.Stop, options.Keep, false}, options)
+	return explore(serverPeer{Server: server, events: events, stop: options.Stop, keeps: options.Keep}, options)
 }
 
 // explore searches, and returns a report also with an error.
@@ -521,6 +521,9 @@ func (x *explorer) confirm(schedule Schedule, first play) (err error) {
 	}
 	best.lines, err = x.linesOf(schedule, best.found)
 	x.add(schedule, best.found, held, best)
+	if errors.Is(err, ErrStopped) {
+		return nil // the finding is confirmed, and the search ends before its next play
+	}
 	return err
 }
 

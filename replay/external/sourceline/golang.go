@@ -28,9 +28,9 @@ func readGo(text []byte) Answer {
 			if strings.Contains(c.Function, ".gowrap") { // the compiler's, around a go statement
 				continue
 			}
-			file, number, _ := cutLast(c.Line, ":")
-			n, _ := strconv.Atoi(number)
-			w.Lines = append(w.Lines, Line{File: file, Number: n, Function: filepath.Base(c.Function), IsLibrary: c.Library})
+			colon := strings.LastIndexByte(c.Line, ':')
+			number, _ := strconv.Atoi(c.Line[colon+1:])
+			w.Lines = append(w.Lines, Line{File: c.Line[:max(colon, 0)], Number: number, Function: filepath.Base(c.Function), IsLibrary: c.Library})
 		}
 		switch {
 		case len(w.Lines) == 0:
@@ -44,12 +44,4 @@ func readGo(text []byte) Answer {
 		answer.Waits = reading
 	}
 	return answer
-}
-
-func cutLast(s, sep string) (before, after string, found bool) {
-	at := strings.LastIndex(s, sep)
-	if at < 0 {
-		return s, "", false
-	}
-	return s[:at], s[at+len(sep):], true
 }

@@ -107,7 +107,7 @@ func (a Answer) Words(most int) (list []string) {
 			text += [...]string{", called from ", ", from "}[min(i, 1)] + l.String()
 		}
 		if w.Request != nil && w.Request.Answered {
-			text = w.Request.String() + " is answered, and has left something " + text
+			text = w.Request.String() + " was answered, but something that it began is still " + text
 		} else if w.Request != nil {
 			text = w.Request.String() + " is " + text
 			for _, asked := range a.Asked {
