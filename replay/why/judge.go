@@ -133,11 +133,15 @@ type Finding struct {
 	Client string `json:"-"`
 
 	lead  string
+	said  string
 	since moment
 }
 
 // Lead returns the beginning of Text that says who waits for whom, and of what can have no answer the reason.
 func (f Finding) Lead() string { return cmp.Or(f.lead, f.Text) }
+
+// Said returns the line of standard error that says what went wrong, in quotes; "" if none does.
+func (f Finding) Said() string { return f.said }
 
 // Evidence is an event that a finding rests on.
 type Evidence struct {

@@ -2,6 +2,7 @@ package why
 
 import (
 	"bytes"
+	"cmp"
 	"strings"
 
 	"github.com/mcprec/mcprec/transport/phrase"
@@ -135,6 +136,7 @@ func (w *words) sayStderr(lines []frame) {
 	headline, last := lastWords(lines)
 	tell := func(line frame, what, verb string) {
 		w.show(line.moment, "stderr: %s", w.text(line.text))
+		w.headline = cmp.Or(w.headline, w.text(line.text))
 		if w.first.shape == ServerEnded || w.first.shape == StreamCut { // there is no wait to count from
 			w.say("%s: %s (#%d).", what, w.text(line.text), line.seq)
 			return

@@ -44,6 +44,7 @@ type words struct {
 	unknown   string
 	next      string
 	model     string // of a client, in next
+	headline  string // the line of standard error that is told first, in quotes
 }
 
 func (w *words) say(format string, args ...any) {
@@ -124,6 +125,7 @@ func (j *judge) describe(group []*wait) Finding {
 		leading = 2 // no answer can come, and why
 	}
 	f.lead = strings.Join(w.sentences[:min(leading, len(w.sentences))], " ")
+	f.said = w.headline
 	return f
 }
 

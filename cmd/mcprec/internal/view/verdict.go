@@ -150,7 +150,11 @@ func (x *index) verdictOn(told report.Hangs, isLive bool) verdict {
 		v.Word = "Not started"
 	case f.Shape == why.ServerEnded && (x.exit.Signal != "" || x.exit.Code != 0):
 		v.Word = "Crashed"
-		v.Text = crashed(f, x.exit)
+		said := f.Said() // the error first: the bar may have no room for the rest
+		if said != "" {
+			said = ": " + said
+		}
+		v.Text = fmt.Sprintf("the server ended %s before it answered%s. %s", endOf(x.exit), said, f.Lead())
 	case f.Shape == why.ServerEnded:
 		v.Word = "No answer"
 	case told.Verdict() == "may be stuck":
@@ -172,22 +176,6 @@ func (x *index) verdictOn(told report.Hangs, isLive bool) verdict {
 		v.Shows = "the event"
 	}
 	return v
-}
-
-// crashed words the end of a server that owed an answer: which, and what it wrote last.
-func crashed(f why.Finding, exit store.ExitInfo) string {
-	text := fmt.Sprintf("the server ended %s before it answered", endOf(exit))
-	for i, e := range f.Evidence {
-		request, isRequest := strings.CutPrefix(e.Text, "request ")
-		last, isLast := strings.CutPrefix(e.Text, "stderr: ")
-		switch {
-		case i == 0 && isRequest:
-			text += fmt.Sprintf(" %s (#%d)", request, e.Seq)
-		case isLast:
-			text += ". Its last line on standard error: " + last
-		}
-	}
-	return text
 }
 
 // headingOf returns the heading over what waited.
