@@ -85,8 +85,9 @@ func Attach(ctx context.Context, std cli.Streams, options Options, server runnin
 		return errors.Join(err, ignoreExit(a.tracer.Wait()))
 	}
 	r.say("session %s records process %d from now on; ^C ends it, and leaves the process as it is", a.rec.ID(), server.PID)
-	ended := make(chan struct{})
+	ended, left := make(chan struct{}), make(chan struct{})
 	go func() {
+		defer close(left)
 		select {
 		case <-signals:
 			a.detach()
@@ -97,6 +98,7 @@ func Attach(ctx context.Context, std cli.Streams, options Options, server runnin
 	}()
 	err = a.read(read)
 	close(ended)
+	<-left
 	err = errors.Join(err, ignoreExit(a.tracer.Wait()))
 	sum := a.rec.Close()
 	r.say("session %s: %s recorded", sum.ID, phrase.Plural(a.bytes, "byte"))
