@@ -221,8 +221,8 @@ func TestAttachLeaves(t *testing.T) {
 	}
 }
 
-// TestWhyUnrecorded plays the sessions of testdata/why with no recorder, and asks why of the server's process: whoever it
-// calls stuck is who is, nothing healthy is called stuck, and nothing that lies unread is touched.
+// TestWhyUnrecorded plays the sessions of testdata/why without a recorder, and asks why of the server's process. It must
+// blame the right side, call nothing healthy stuck, and touch nothing that lies unread.
 func TestWhyUnrecorded(t *testing.T) {
 	if err := procfs.Supported(); err != nil {
 		t.Skip(err)

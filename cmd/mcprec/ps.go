@@ -30,7 +30,7 @@ func newPs() *cobra.Command {
 	var o psOptions
 	cmd := &cobra.Command{
 		Use:               "ps",
-		Short:             "List the MCP servers that run, recorded or not, and those that nobody needs",
+		Short:             "List the MCP servers that run, recorded or not, and those left behind",
 		Example:           "  mcprec ps\n  mcprec ps --orphans --fail-on orphans",
 		Args:              atMost(0),
 		ValidArgsFunction: cobra.NoFileCompletions,

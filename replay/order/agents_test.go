@@ -14,7 +14,7 @@ const (
 	agentFails2  = `< {"id":4,"error":{"code":-32000,"message":"aborted"}}`
 )
 
-// agentCases are what only the explorer sees, which knows who has received what. Package check has the others.
+// agentCases depend on who has received what, which only the explorer knows. Package check has the other cases.
 var agentCases = []ruleCase{
 	{name: "a turn that the agent knows to be cancelled", lines: []string{agentHello, agentHelloed, agentNew, agentMade, agentPrompt,
 		`> {"method":"session/cancel","params":{"sessionId":"s"}}`, agentEnds}, want: []string{"A3 warning: a cancelled turn ends with the stop reason cancelled"}},

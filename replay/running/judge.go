@@ -293,7 +293,7 @@ func (j *judging) facts(f *why.Finding) (list []string) {
 	return list
 }
 
-// quiet says what of the pipes was seen where nothing is stuck.
+// quiet says what lies in the pipes of a session in which nothing is stuck.
 func (j *judging) quiet() string {
 	switch {
 	case j.b.IsHidden():
@@ -351,7 +351,7 @@ func (j *judging) openCall() *why.Finding {
 		return nil
 	}
 	if slices.ContainsFunc(j.held.Open, func(c HeldCall) bool { return c.AsksPerson }) {
-		return nil // somebody is asked, and takes his time
+		return nil // somebody is asked, and may take a while
 	}
 	j.verdict = mayBe
 	for _, told := range []struct{ shape, text string }{

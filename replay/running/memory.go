@@ -28,7 +28,7 @@ type HeldCall struct {
 	ByServer bool   // the server has asked
 	// Shape and Culprit say what is missing, in the words of package why.
 	Shape, Culprit string
-	// AsksPerson is set if a person is asked, who takes his time.
+	// AsksPerson is set if a person is asked, who may take a while.
 	AsksPerson bool
 
 	params json.RawMessage

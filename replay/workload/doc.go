@@ -13,7 +13,7 @@
 // # Data layout
 //
 // A [Caller] is a pure machine: frames of the server in, frames of the client out. It collects an [Offer], and a
-// [Chooser] makes a [Plan] of it: the requests, each with its arguments, and the tools that are left out. A
+// [Chooser] makes an [Agenda] of it: the requests, each with its arguments, and the tools that are left out. A
 // schema is what encoding/json makes of it: maps, lists, texts, json.Number.
 //
 // # Source files

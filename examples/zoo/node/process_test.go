@@ -113,7 +113,7 @@ func TestProgressWithResult(t *testing.T) {
 }
 
 // TestUpdateWithAnswer is https://github.com/agentclientprotocol/typescript-sdk/issues/143: an update that is read
-// together with the answer to session/new is handled before whoever asked has the session.
+// together with the answer to session/new is handled before the caller has the session.
 func TestUpdateWithAnswer(t *testing.T) {
 	run(t, "acp typescript-sdk 143 one chunk", "@agentclientprotocol/sdk", func(dir string) zoo.Process {
 		return editor(dir, "editor.mjs", `end_turn: "one two three", 0 commands`)

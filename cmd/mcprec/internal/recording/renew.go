@@ -12,17 +12,17 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-// Renew returns the events of a drive as the recording that takes the place of the driven one. Whoever reviews the
-// change should see what the server now says otherwise, and nothing else. So the header and the times stay, and
-// each message that matches under the rules stays as it was recorded. The Fill is the one of the drive. A drive
-// over another transport is a recording of its own.
+// Renew turns the events of a drive into the recording that replaces the driven one. A reviewer should see what the
+// server now says otherwise, and nothing else: so the header and the times stay, and each message that matches under
+// the rules stays as it was recorded. f has the secrets with which the server was driven. A drive over another transport
+// keeps its own events.
 func (f Fill) Renew(recorded, driven []store.Event, rules match.Rules) ([]store.Event, error) {
-	was, err := store.ParseHeader(recorded[0].Payload)
+	before, err := store.ParseHeader(recorded[0].Payload)
 	if err != nil {
 		return nil, err
 	}
-	is, err := store.ParseHeader(driven[0].Payload)
-	if err != nil || was.Transport != is.Transport {
+	after, err := store.ParseHeader(driven[0].Payload)
+	if err != nil || before.Transport != after.Transport {
 		return driven, err
 	}
 	filled, _ := f.fill(recorded)

@@ -114,6 +114,9 @@ func (s RunningServer) Title() string {
 	}
 	words := []string{filepath.Base(s.Command[0])}
 	for _, word := range s.Command[1:] {
+		if word == "-c" || word == "-e" || word == "--eval" { // what follows is a program, and no file's name
+			break
+		}
 		if !strings.HasPrefix(word, "-") {
 			words = append(words, filepath.Base(word))
 			break
