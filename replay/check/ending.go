@@ -22,7 +22,7 @@ var (
 	serverStarts  = newDemand("E13", "a server starts", order.Error, "")
 	someResult    = newDemand("E13", "a request is answered in the session", order.Warning, "")
 	goesOn        = newDemand("E10", "a client goes on behind the handshake", order.Note, "basic/lifecycle, Initialization")
-	endsWithInput = newDemand("E15", "a server ends when its input does", order.Note, "basic/lifecycle, Shutdown")
+	endsWithInput = newDemand("E15", "a server ends when its input does", order.Warning, "basic/lifecycle, Shutdown")
 )
 
 // ending is how a session on a pipe ended so far.
@@ -89,8 +89,13 @@ func (n *ending) first() (end transport.Direction, at moment) {
 	return transport.ServerToClient, server
 }
 
-// outlivesFor is how long a server may go on without a word after the end of the input.
-const outlivesFor = time.Second
+const (
+	// outlivesFor is how long a server may go on without a word after the end of the input.
+	outlivesFor = time.Second
+	// clientsWait is how long clients wait then before they send SIGTERM: the SDKs for TypeScript and Python wait 2 s,
+	// those for Go and C# 5 s.
+	clientsWait = 2 * time.Second
+)
 
 // judgeServer is rules E12 and E15, and E13 for the start of the server, at the end of a
 // session. lastWord is the last frame of the server. judgeServer reports whether the server
@@ -120,8 +125,8 @@ func (n *ending) judgeServer(r *reporter, revision string, lastWord moment) (sta
 	took := n.exited.at - max(eof.at, lastWord.at)
 	if eof.seq != 0 && n.exited.seq > eof.seq && lastWord.seq != 0 && took >= outlivesFor {
 		d := endsWithInput
-		if took >= why.Patience {
-			d.Severity = order.Warning
+		if isByItself := !n.exit.AskedToEnd() && !n.exit.Killed(); isByItself && took < clientsWait {
+			d.Severity = order.Note
 		}
 		process := ""
 		if n.pid != 0 {
