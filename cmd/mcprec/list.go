@@ -223,128 +223,54 @@ type listing struct {
 	ends     map[store.SessionID]session.Introduction // what client and server said of themselves; nil without --wide
 }
 
-// column is a column of the listing.
-type column struct {
-	title string
-	width int  // in columns of the terminal, at least
-	full  int  // the width of the longest cell
-	right bool // the cells are aligned to the right
-	upTo  int  // the tightest layout that has it
-	cell  func(store.Session) string
-}
-
-// The layouts of a list: a terminal gets the first that leaves room for some of each command.
-const (
-	whole = iota
-	narrow
-	narrowest
-)
-
-// commandRoom is how many columns of the terminal the commands have at least.
-const commandRoom = 14
-
-// fit returns the columns in the layout that fits the screen, and which it is.
-func (l *listing) fit(screen *output.Screen) (columns []column, layout int) {
-	for {
-		columns = l.columns(layout)
-		total := commandRoom
-		for _, c := range columns {
-			total += c.width + 2
-		}
-		if layout == narrowest || !screen.Narrow(total) {
-			if room := screen.Width - total; room > 0 {
-				label := &columns[len(columns)-2]
-				label.width = min(label.full, label.width+room)
-			}
-			return columns, layout
-		}
-		layout++
-	}
-}
-
-// columns returns the columns of a list, each as wide as its longest cell. A tight layout
-// leaves some out and limits the width of the others.
+// columns returns the columns of a list.
 //
 // To add one: add it here, and to report.ListedSession what it has for --format json.
-func (l *listing) columns(layout int) []column {
+func (l *listing) columns(layout int) []output.Column[store.Session] {
+	type column = output.Column[store.Session]
 	date, label := time.DateTime, labelOf
-	if layout > whole {
+	if layout > output.Roomy {
 		date, label = "01-02 15:04", serverOf
 	}
 	columns := []column{
-		{title: "SESSION", upTo: narrowest, cell: func(s store.Session) string { return l.short[s.ID] }},
-		{title: "START", width: len(date), upTo: narrowest, cell: func(s store.Session) string {
+		{Title: "SESSION", UpTo: output.Narrowest, Cell: func(s store.Session) string { return l.short[s.ID] }},
+		{Title: "START", Width: len(date), UpTo: output.Narrowest, Cell: func(s store.Session) string {
 			if s.Start.IsZero() { // as in recordings of other programs
 				return ""
 			}
 			return s.Start.Local().Format(date)
 		}},
-		{title: "MESSAGES", width: 7, right: true, upTo: narrow, cell: func(s store.Session) string { return strconv.FormatUint(s.Frames, 10) }},
-		{title: "BYTES", width: 10, right: true, cell: func(s store.Session) string { return strconv.FormatUint(s.Bytes, 10) }},
-		{title: "STATE", width: 7, upTo: narrowest, cell: func(s store.Session) string { return l.stuck[s.ID].StateText(s.State, s.Exit) }},
-		{title: "EXIT", width: 10, cell: func(s store.Session) string { return strings.TrimPrefix(s.Exit, "signal: ") }},
+		{Title: "MESSAGES", Right: true, UpTo: output.Narrow, Cell: func(s store.Session) string { return strconv.FormatUint(s.Frames, 10) }},
+		{Title: "BYTES", Width: 10, Right: true, Cell: func(s store.Session) string { return strconv.FormatUint(s.Bytes, 10) }},
+		{Title: "STATE", Width: 7, UpTo: output.Narrowest, IsWhole: true, Cell: l.stateText, Style: l.stateStyle},
+		{Title: "EXIT", Width: 10, Cell: func(s store.Session) string { return strings.TrimPrefix(s.Exit, "signal: ") }},
 	}
 	if l.ends != nil {
 		columns = append(columns,
-			column{title: "SERVER", upTo: narrowest, cell: func(s store.Session) string { return l.ends[s.ID].Server }},
-			column{title: "CLIENT", upTo: narrowest, cell: func(s store.Session) string { return l.ends[s.ID].Client }},
-			column{title: "REVISION", upTo: narrowest, cell: func(s store.Session) string { return l.ends[s.ID].Revision }})
+			column{Title: "SERVER", UpTo: output.Narrowest, Cell: func(s store.Session) string { return l.ends[s.ID].Server }},
+			column{Title: "CLIENT", UpTo: output.Narrowest, Cell: func(s store.Session) string { return l.ends[s.ID].Client }},
+			column{Title: "REVISION", UpTo: output.Narrowest, Cell: func(s store.Session) string { return l.ends[s.ID].Revision }})
 	}
-	columns = append(columns, column{title: "LABEL", upTo: narrowest, cell: label}, column{title: "COMMAND", upTo: narrowest, cell: commandOf})
-	columns = slices.DeleteFunc(columns, func(c column) bool { return layout > c.upTo })
-	for i := range columns[:len(columns)-1] {
-		c := &columns[i]
-		c.width = max(c.width, len(c.title))
-		for _, s := range l.sessions {
-			c.width = max(c.width, output.Columns(output.Plain(c.cell(s))))
-		}
-		c.full = c.width
-		if layout > whole && c.title != "STATE" { // the tail of the command says less
-			c.width = min(c.width, 16)
-		}
-	}
-	columns[len(columns)-1].width = 0
-	return columns
+	return append(columns,
+		column{Title: "LABEL", UpTo: output.Narrowest, Widens: true, Cell: label}, // the tail of the command says less
+		column{Title: "COMMAND", UpTo: output.Narrowest, Cell: commandOf})
 }
 
-// print prints a table. On a narrow terminal it leaves columns out and cuts lines.
+func (l *listing) stateText(s store.Session) string { return l.stuck[s.ID].StateText(s.State, s.Exit) }
+
+func (l *listing) stateStyle(s store.Session) output.Style {
+	switch {
+	case l.stuck[s.ID].Longest() > 0:
+		return output.Red
+	case s.State == store.Ended && l.stateText(s) != string(s.State): // exit 1
+		return output.Yellow
+	}
+	return map[store.State]output.Style{store.Live: output.Green, store.Crashed: output.Red}[s.State]
+}
+
+// print prints a table.
 func (l *listing) print(screen *output.Screen) {
-	if len(l.sessions) == 0 {
-		return
-	}
-	columns, layout := l.fit(screen)
-	screen.Fit(output.Clip)
-	row := func(cell func(c column) (output.Style, string)) {
-		for i, c := range columns {
-			how, text := cell(c)
-			text = output.Plain(text)
-			if layout > whole && c.width > 0 {
-				text = phrase.CutColumns(text, c.width)
-			}
-			pad := strings.Repeat(" ", max(c.width-output.Columns(text), 0))
-			if c.right {
-				text = pad + text
-			} else {
-				text += pad
-			}
-			screen.Paint(output.Unpainted, strings.Repeat("  ", min(i, 1)))
-			screen.Paint(how, text)
-		}
-	}
-	row(func(c column) (output.Style, string) { return output.Dim, c.title })
-	screen.Paint(output.Unpainted, "\n")
-	for _, s := range l.sessions {
-		row(func(c column) (output.Style, string) {
-			switch {
-			case c.title == "STATE" && l.stuck[s.ID].Longest() > 0:
-				return output.Red, c.cell(s)
-			case c.title == "STATE" && s.State == store.Ended && c.cell(s) != string(s.State): // exit 1
-				return output.Yellow, c.cell(s)
-			case c.title == "STATE":
-				return map[store.State]output.Style{store.Live: output.Green, store.Crashed: output.Red}[s.State], c.cell(s)
-			}
-			return output.Unpainted, c.cell(s)
-		})
+	output.Table[store.Session]{Rows: l.sessions, Columns: l.columns, Behind: func(screen *output.Screen, s store.Session) {
 		if s.Masked != nil {
 			screen.Paint(output.Dim, "  (masked)")
 		}
@@ -354,8 +280,7 @@ func (l *listing) print(screen *output.Screen) {
 		if s.Doubtful > 0 {
 			screen.Paint(output.Red, fmt.Sprintf("  (doubtful from event %d)", s.Doubtful))
 		}
-		screen.Paint(output.Unpainted, "\n")
-	}
+	}}.Print(screen)
 }
 
 // serverOf returns what a narrow list has room for of the labels: the name of the server, if wrap gave one.

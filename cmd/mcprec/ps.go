@@ -68,7 +68,7 @@ func runPs(cmd *cobra.Command, options psOptions) (err error) {
 			err = errors.Join(err, enc.Encode(s))
 		}
 	} else {
-		printServers(w, found.List)
+		output.Table[report.RunningServer]{Rows: found.List, Columns: serverColumns}.Print(w)
 	}
 	err = errors.Join(err, w.Flush())
 	options.tell(cmd, found, orphans)
@@ -102,62 +102,51 @@ func (o psOptions) tell(cmd *cobra.Command, found report.RunningServers, orphans
 	}
 }
 
-// printServers prints a table of servers.
-func printServers(w *output.Screen, list []report.RunningServer) {
-	if len(list) == 0 {
-		return
-	}
-	w.Fit(output.Clip)
-	rows := [][]string{{"PID", "SERVER", "CLIENT", "AGE", "MEMORY", "RECORDED", "DOES"}}
-	for _, s := range list {
-		client, recorded, does := "-", "-", s.Doing
-		if s.Client != nil {
-			client = fmt.Sprintf("%s (%d)", s.Client.Name, s.Client.PID)
-		}
-		switch {
-		case s.Session != "":
-			recorded = string(s.Session[:min(leastPrefix, len(s.Session))])
-		case s.Recorded:
-			recorded = "elsewhere"
-		}
-		if s.Orphan != "" {
-			client = "gone"
-			does = "orphan: " + s.Orphan
-		} else if s.Stuck > 0 {
-			does = fmt.Sprintf("stuck %v: %s", s.Stuck.Truncate(time.Second), does)
-		}
-		rows = append(rows, []string{fmt.Sprint(s.PID), s.Title(), client, phrase.Brief(s.Age.Truncate(time.Second)).String(), fmt.Sprintf("%d MB", s.Memory>>20), recorded, does})
-	}
-	width := make([]int, len(rows[0]))
-	for _, row := range rows {
-		for i, cell := range row {
-			width[i] = max(width[i], output.Columns(output.Plain(cell)))
-		}
-	}
-	for number, row := range rows {
-		for i, cell := range row {
-			cell = output.Plain(cell)
-			pad := strings.Repeat(" ", width[i]-output.Columns(cell))
-			how := output.Unpainted
+// serverColumns returns the columns of ps.
+//
+// To add one: add it here, and to report.RunningServer what it has for --format json.
+func serverColumns(int) []output.Column[report.RunningServer] {
+	type server = report.RunningServer
+	return []output.Column[server]{
+		{Title: "PID", Right: true, UpTo: output.Narrowest, IsWhole: true, Cell: func(s server) string { return fmt.Sprint(s.PID) }},
+		{Title: "SERVER", UpTo: output.Narrowest, Widens: true, Cell: server.Title},
+		{Title: "CLIENT", UpTo: output.Narrowest, Cell: func(s server) string {
 			switch {
-			case number == 0:
-				how = output.Dim
-			case i == len(row)-1 && list[number-1].Orphan != "":
-				how = output.Yellow
-			case i == len(row)-1 && list[number-1].Stuck > 0:
-				how = output.Red
+			case s.Orphan != "":
+				return "gone"
+			case s.Client == nil:
+				return "-"
 			}
-			switch i {
-			case 0, 3, 4: // numbers
-				cell = pad + cell
-			case len(row) - 1:
-			default:
-				cell += pad
+			return fmt.Sprintf("%s (%d)", s.Client.Name, s.Client.PID)
+		}},
+		{Title: "AGE", Right: true, UpTo: output.Narrowest, Cell: func(s server) string { return phrase.Brief(s.Age.Truncate(time.Second)).String() }},
+		{Title: "MEMORY", Right: true, UpTo: output.Narrow, Cell: func(s server) string { return fmt.Sprintf("%d MB", s.Memory>>20) }},
+		{Title: "RECORDED", Cell: func(s server) string {
+			switch {
+			case s.Session != "":
+				return string(s.Session[:min(leastPrefix, len(s.Session))])
+			case s.Recorded:
+				return "elsewhere"
 			}
-			w.Paint(output.Unpainted, strings.Repeat("  ", min(i, 1)))
-			w.Paint(how, cell)
-		}
-		w.Paint(output.Unpainted, "\n")
+			return "-"
+		}},
+		{Title: "DOES", UpTo: output.Narrowest, Cell: func(s server) string {
+			switch {
+			case s.Orphan != "":
+				return "orphan: " + s.Orphan
+			case s.Stuck > 0:
+				return fmt.Sprintf("stuck %v: %s", s.Stuck.Truncate(time.Second), s.Doing)
+			}
+			return s.Doing
+		}, Style: func(s server) output.Style {
+			switch {
+			case s.Orphan != "":
+				return output.Yellow
+			case s.Stuck > 0:
+				return output.Red
+			}
+			return output.Unpainted
+		}},
 	}
 }
 
