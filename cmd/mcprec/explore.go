@@ -24,6 +24,7 @@ import (
 	"github.com/mcprec/mcprec/replay/closed"
 	"github.com/mcprec/mcprec/replay/explore"
 	"github.com/mcprec/mcprec/replay/external"
+	"github.com/mcprec/mcprec/replay/external/child"
 	"github.com/mcprec/mcprec/replay/probe"
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/replay/why"
@@ -615,7 +616,7 @@ func runMeasure(cmd *cobra.Command, o exploreOptions, own, command []string) err
 		line.Draw(time.Since(began), func() string { return fmt.Sprintf("explore: %d experiments; ^C ends it", experiments) })
 	})
 	line.Erase()
-	if sig := wanted(); sig != nil && errors.Is(err, external.ErrStopped) {
+	if sig := wanted(); sig != nil && errors.Is(err, child.ErrStopped) {
 		fmt.Fprintln(cmd.ErrOrStderr(), "mcprec: interrupted before there was a result")
 		return &cli.Status{Code: cli.ExitFine, Signal: sig}
 	}
@@ -688,6 +689,6 @@ const passOnName = "explored-server"
 func newPassOn() *cobra.Command {
 	return &cobra.Command{
 		Use: passOnName + " NAME", Hidden: true, Short: "Pass standard input and output to a mcprec explore --as-server", Args: cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error { return external.PassOn(args[0]) },
+		RunE: func(_ *cobra.Command, args []string) error { return child.PassOn(args[0]) },
 	}
 }

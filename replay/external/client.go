@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/mcprec/mcprec/replay/external/child"
 	"github.com/mcprec/mcprec/replay/match"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
@@ -19,13 +20,9 @@ type Client struct {
 	// Folder is copied for each process. The copy takes the place of its path in the server's frames.
 	Folder string // "": each process has an empty folder
 	In     string // the folder in which the command is started; "": that of this process
-	// PassOn is a command that calls [PassOn] with its last argument, which is added to it.
+	// PassOn is a command that calls [child.PassOn] with its last argument, which is added to it.
 	PassOn []string
 }
-
-// serverMark stands in a client's command and in its environment for the path of a program without
-// arguments, which it must start as its server.
-const serverMark = "%SERVER"
 
 // ExploreClient plays the server's half of a session to processes of a client, in many orders.
 func ExploreClient(client Client, events []store.Event, options Options) (Report, error) {
@@ -61,33 +58,30 @@ func (clientPeer) recorded() string { return "server" }
 func (c clientPeer) results() []uint64 { return nil }
 
 // play starts a process, plays the schedule and ends the process.
-func (c clientPeer) play(schedule Schedule, patience patience) (played play, err error) {
-	err = inPlace(c.Folder, c.stop, func(at place) error {
-		if err := at.prepare(c.asks); err != nil {
-			return err
-		}
-		process, pipes, err := startClient(c.Client, at)
+func (c clientPeer) play(schedule Schedule, patience child.Patience) (played play, err error) {
+	err = child.InPlace(c.Folder, c.stop, c.asks, func(at child.Place) error {
+		process, pipes, err := child.StartClient(child.Program{Command: c.Command, Env: c.Env, In: c.In}, c.PassOn, at)
 		if err != nil {
 			return err
 		}
-		defer process.kill()
+		defer process.Kill()
 		p := &clientPlayer{
-			schedule: schedule, patience: patience, dir: at.dir, recorded: c.Folder, events: c.events, rules: c.rules, process: process, pipes: pipes,
+			schedule: schedule, patience: patience, dir: at.Dir, recorded: c.Folder, events: c.events, rules: c.rules, process: process, pipes: pipes,
 			before: heardBefore(c.events), play: play{trace: newTrace(c.keeps)},
 		}
 		err = p.run()
 		p.play.trace.giveUp(p.play.found)
 		p.play.trace.leave(process)
-		if process.isStopped {
-			return ErrStopped
+		if process.IsStopped() {
+			return child.ErrStopped
 		}
 		if err != nil {
 			return err
 		}
 		p.noteNeighbours()
-		p.play.output = strings.ReplaceAll(process.stdout(), at.dir, folderMark)
+		p.play.output = strings.ReplaceAll(process.Stdout(), at.Dir, child.FolderMark)
 		played = p.play
-		played.lines = process.lines(played.found)
+		played.lines = linesOf(process, played.found)
 		return nil
 	})
 	return played, err

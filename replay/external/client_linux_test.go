@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcprec/mcprec/replay/external/child"
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
@@ -184,7 +185,7 @@ func callerSession() (events []store.Event) {
 
 // counterClient is the client with a fault.
 func counterClient(fault string) Client {
-	return Client{Command: []string{os.Args[0], serverMark}, Env: []string{clientEnv + "=" + fault}, PassOn: []string{os.Args[0], passOnArg}}
+	return Client{Command: []string{os.Args[0], child.ServerMark}, Env: []string{clientEnv + "=" + fault}, PassOn: []string{os.Args[0], passOnArg}}
 }
 
 // TestClientFaults holds what is found of clients with a fault each, and that the token shows it again.
@@ -265,7 +266,7 @@ func TestClientOfNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		client := Client{Command: []string{"sh", "-c", script, path, serverMark}, PassOn: []string{os.Args[0], passOnArg}}
+		client := Client{Command: []string{"sh", "-c", script, path, child.ServerMark}, PassOn: []string{os.Args[0], passOnArg}}
 		report, err := ExploreClient(client, callerSession(), Options{Schedules: 1})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v\n%s", script, err, report.Text())

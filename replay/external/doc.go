@@ -6,9 +6,8 @@
 //
 // Nothing in the process is changed. The order in which the recorded end's frames go out, which of them
 // share a write, where a write is split, when that end reads, answers, cancels and ends: these are the
-// choices. After each write the process is left alone until it is at rest, which package procfs reads from
-// the kernel. So what runs side by side in the process is what one write brought, and a schedule can be
-// played again by its [Token].
+// choices. Package child starts the process, and after each write it is left alone until it is at rest. So what
+// runs side by side in the process is what one write brought, and a schedule can be played again by its [Token].
 //
 // A hang that was found is played once more, to a process which package sourceline asks for lines of its source. No
 // finding comes of that play.
@@ -22,7 +21,7 @@
 // what the threads do. The server is at rest if nothing is.
 //
 // A client starts its server itself. It is given the path of a program that passes its standard input and
-// output to this process ([PassOn]), and its pipes are then those between the two.
+// output to this process ([child.PassOn]), and its pipes are then those between the two.
 //
 // # Data layout
 //
@@ -34,13 +33,11 @@
 // # Source files
 //
 //	choice.go     choices, tokens, and which are tried
-//	peer.go       what a search needs of an end under test: one play, its choices, its patience
+//	peer.go       what a search needs of an end under test: one play, its choices
 //	server.go, to_server.go      a server under test, and one play of the client's half to it
 //	client.go, to_client.go      a client under test, and one play of the server's half to it
-//	process_linux.go, process_other.go  the process, and when it is at rest
-//	pipes_linux.go                      the pipes to it
-//	listener_linux.go                   a client's starts of its server
-//	web_linux.go, response.go           the connections to a server over HTTP
+//	web_linux.go, web_other.go, response.go  the connections to a server over HTTP
+//	played_session.go  the session of one play
 //	recorded_hang.go  the cancellations that put an end to a hang, which are not played
 //	serial.go     whether an order of the calls explains the answers to a burst
 //	explore.go    the search, and its confirmation in fresh processes

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcprec/mcprec/replay/external/child"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport/leftover"
 	"github.com/mcprec/mcprec/transport/procfs"
@@ -78,7 +79,7 @@ type explorer struct {
 	Options
 	peer     peer
 	began    time.Time
-	patience patience // of the search
+	patience child.Patience // of the search
 	plain    play
 	unstable map[uint64]bool
 	told     map[string]bool // what was found, or did not hold
@@ -103,7 +104,7 @@ func explore(peer peer, options Options) (Report, error) {
 	x := newExplorer(peer, options)
 	err := x.run()
 	x.report.Took = time.Since(x.began)
-	if errors.Is(err, ErrStopped) {
+	if errors.Is(err, child.ErrStopped) {
 		x.report.Ended = interrupted
 		x.report.Planned = cmp.Or(x.report.Planned, x.Schedules, 1)
 		err = nil
@@ -115,7 +116,7 @@ func explore(peer peer, options Options) (Report, error) {
 const interrupted = "interrupted"
 
 func newExplorer(peer peer, options Options) *explorer {
-	x := &explorer{Options: options, peer: peer, began: time.Now(), patience: searching, unstable: map[uint64]bool{}, told: map[string]bool{}}
+	x := &explorer{Options: options, peer: peer, began: time.Now(), patience: child.Searching, unstable: map[uint64]bool{}, told: map[string]bool{}}
 	x.report.Findings = []Finding{}
 	return x
 }
@@ -258,7 +259,7 @@ func (x *explorer) apart() (list []Apart) {
 
 func (x *explorer) isOver() bool {
 	switch {
-	case isClosed(x.Stop):
+	case child.IsClosed(x.Stop):
 		x.report.Ended = interrupted
 		return true
 	case x.Budget > 0 && time.Since(x.began) > x.Budget:
@@ -410,7 +411,7 @@ func (p play) addTo(list []Request, seqs []uint64) []Request {
 // playOnce plays a schedule to a fresh process, and compares a client's output where that is asked for. A
 // client that heard something else, or the same in another order, may print so: a line that comes behind an
 // answer cannot be printed in front of it.
-func (x *explorer) playOnce(schedule Schedule, patience patience) (play, error) {
+func (x *explorer) playOnce(schedule Schedule, patience child.Patience) (play, error) {
 	played, err := x.peer.play(schedule, patience)
 	played.patience = patience
 	isRepeat := func(c Choice) bool { return c.Kind == Repeat }
@@ -483,7 +484,7 @@ func (x *explorer) what(seq uint64) string {
 func (x *explorer) confirm(schedule Schedule, first play) (err error) {
 	defer x.watch(first.found.kind, schedule)()
 	defer func() {
-		if errors.Is(err, ErrStopped) {
+		if errors.Is(err, child.ErrStopped) {
 			x.report.Unconfirmed = append(x.report.Unconfirmed, fmt.Sprintf("%s: %s", first.found.kind, schedule.Token()))
 		}
 	}()
@@ -494,7 +495,7 @@ func (x *explorer) confirm(schedule Schedule, first play) (err error) {
 	kind := first.found.kind
 	held, best := 1, first
 	for range times - 1 {
-		patience := confirming
+		patience := child.Confirming
 		if (kind == Hang || kind == Lingers) && best.rank() == mostRank {
 			patience = x.patience // its timers have run out once
 		}
@@ -510,8 +511,8 @@ func (x *explorer) confirm(schedule Schedule, first play) (err error) {
 		}
 	}
 	wasMoving := first.found.look.Activity == procfs.Timed || first.found.look.Activity == procfs.Outside
-	if held < times && wasMoving && first.patience != confirming {
-		x.patience = confirming // it only took its time, and is given it from now on
+	if held < times && wasMoving && first.patience != child.Confirming {
+		x.patience = child.Confirming // it only took its time, and is given it from now on
 		return nil
 	}
 	x.told[x.keyOf(first.found)] = true
@@ -521,7 +522,7 @@ func (x *explorer) confirm(schedule Schedule, first play) (err error) {
 	}
 	best.lines, err = x.linesOf(schedule, best.found)
 	x.add(schedule, best.found, held, best)
-	if errors.Is(err, ErrStopped) {
+	if errors.Is(err, child.ErrStopped) {
 		return nil // the finding is confirmed, and the search ends before its next play
 	}
 	return err
@@ -533,7 +534,7 @@ func (x *explorer) linesOf(schedule Schedule, found *fault) ([]string, error) {
 	if x.NoLines || found.kind != Hang {
 		return nil, nil
 	}
-	played, err := x.peer.asking().play(schedule, searching)
+	played, err := x.peer.asking().play(schedule, child.Searching)
 	if err != nil || played.found == nil || x.keyOf(played.found) != x.keyOf(found) {
 		return nil, err
 	}
@@ -549,7 +550,7 @@ func (p play) rank() (rank int) {
 	if p.found.isCertain() {
 		rank += 2
 	}
-	if p.patience == confirming {
+	if p.patience == child.Confirming {
 		rank++
 	}
 	return rank
@@ -691,11 +692,8 @@ func (x *explorer) add(schedule Schedule, found *fault, held int, played play) {
 			f.Stand += ", and nothing could wake it"
 		}
 	}
-	if f.Stand != "" && found.look.Activity == procfs.Timed && found.look.Timer <= confirming.timer {
-		waited := confirming.running
-		if isOfV8(found.look.Timer) {
-			waited = confirming.own
-		}
+	waited := child.Confirming.For(found.look.Timer)
+	if f.Stand != "" && found.look.Activity == procfs.Timed && waited > 0 {
 		f.Stand += fmt.Sprintf("; mcprec has waited for %v", waited) // one timer behind the other
 	}
 	x.report.Findings = append(x.report.Findings, f)

@@ -17,6 +17,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/mcprec/mcprec/replay/external/child"
 	"github.com/mcprec/mcprec/replay/match"
 	"github.com/mcprec/mcprec/replay/standin"
 	"github.com/mcprec/mcprec/replay/timeline"
@@ -30,7 +31,7 @@ const serverEnv = "MCPREC_EXTERNAL_SERVER"
 
 func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == passOnArg {
-		panic(PassOn(os.Args[2]))
+		panic(child.PassOn(os.Args[2]))
 	}
 	if fault := os.Getenv(serverEnv); fault != "" {
 		os.Exit(serve(fault))
@@ -311,7 +312,7 @@ func (*crowd) joins(frame) bool                             { return false }
 func (*crowd) whyApart(_, _ frame) string                   { return "" }
 func (*crowd) words(c Choice, _ func(uint64) string) string { return Schedule{c}.Token() }
 
-func (c *crowd) play(schedule Schedule, _ patience) (play, error) {
+func (c *crowd) play(schedule Schedule, _ child.Patience) (play, error) {
 	if len(schedule) > 0 {
 		if c.here.Add(1) == int32(c.size) {
 			close(c.together)
@@ -332,7 +333,7 @@ func (*crowd) choices([]frame) [][]Choice {
 // unasked has nothing to tell of its lines: a play for them finds nothing.
 type unasked struct{ *crowd }
 
-func (unasked) play(Schedule, patience) (play, error) { return play{}, nil }
+func (unasked) play(Schedule, child.Patience) (play, error) { return play{}, nil }
 
 // TestJobsAtOnce holds that as many schedules are played at once as there are jobs. With fewer the test
 // would hang.
@@ -355,14 +356,14 @@ func (s *stubborn) asking() peer { return &quietly{s} }
 // quietly is a stubborn peer that does not count its hangs.
 type quietly struct{ *stubborn }
 
-func (q *quietly) play(schedule Schedule, patience patience) (play, error) {
+func (q *quietly) play(schedule Schedule, patience child.Patience) (play, error) {
 	defer func(hangs int) { q.hangs = hangs }(q.hangs)
 	played, err := q.stubborn.play(schedule, patience)
 	played.lines = []string{"held at server.go:7 (count)"}
 	return played, err
 }
 
-func (s *stubborn) play(schedule Schedule, _ patience) (play, error) {
+func (s *stubborn) play(schedule Schedule, _ child.Patience) (play, error) {
 	played := play{frames: []frame{{seq: 1, isRequest: true, size: 10}}}
 	if slices.ContainsFunc(schedule, func(c Choice) bool { return c.First == 3 }) {
 		s.hangs++
@@ -423,7 +424,7 @@ func TestWaited(t *testing.T) {
 	for timer, want := range map[time.Duration]string{
 		20 * time.Millisecond:  "all 2 threads sleep, and its next timer is due; mcprec has waited for 30s; reproduced 3 times out of 3",
 		200 * time.Millisecond: "all 2 threads sleep, and its next timer is in 200ms; mcprec has waited for 30s; reproduced 3 times out of 3",
-		v8Timer:                "all 2 threads sleep, and its next timer is in 8.1s; mcprec has waited for 1m15s; reproduced 3 times out of 3",
+		child.V8Timer:          "all 2 threads sleep, and its next timer is in 8.1s; mcprec has waited for 1m15s; reproduced 3 times out of 3",
 		time.Hour:              "all 2 threads sleep, and its next timer is in 1h0m0s; reproduced 3 times out of 3",
 	} {
 		x := newExplorer(&crowd{}, Options{})
@@ -486,7 +487,7 @@ func TestEnds(t *testing.T) {
 		{"dies at its end", End, Died, "exit status 3: boom"},
 		{"dies at its end", LateEnd, Died, "exit status 3: boom"},
 	} {
-		played, err := serverPeer{Server: counter(row.fault), events: *events}.play(Schedule{{Kind: row.choice, First: 5, Last: 5}}, searching)
+		played, err := serverPeer{Server: counter(row.fault), events: *events}.play(Schedule{{Kind: row.choice, First: 5, Last: 5}}, child.Searching)
 		found := played.found
 		if row.want == "" && err == nil && found == nil && slices.Equal(played.dropped, []uint64{5}) {
 			continue
@@ -513,7 +514,7 @@ func TestHealthy(t *testing.T) {
 // TestSlow holds that a server which takes longer than the search waits at first is explored all the same.
 func TestSlow(t *testing.T) {
 	x := newExplorer(serverPeer{Server: counter("slow"), events: session()}, Options{Schedules: 6})
-	x.patience.timer = time.Millisecond
+	x.patience.Timer = time.Millisecond
 	if err := x.run(); err != nil || !x.report.Passed() || len(x.report.NotHeld) > 0 || x.report.Requests != 5 || x.report.Planned != 6 || x.report.Played < 6 {
 		t.Errorf("%v, found:\n%s", err, x.report.Text())
 	}
@@ -555,7 +556,7 @@ func TestFolder(t *testing.T) {
 	events[4].Payload = bytes.Replace(events[4].Payload, []byte(`"arguments":{}`), fmt.Appendf(nil, `"arguments":{"path":%q}`, dir+"/file"), 1)
 	script := `read -r hello; echo '{"jsonrpc":"2.0","id":0,"result":{}}'; read -r ready
 while read -r line; do path=${line#*\"path\":\"}; id=${line#*\"id\":}; echo "{\"jsonrpc\":\"2.0\",\"id\":${id%%,*},\"result\":{\"text\":\"$(cat "${path%%\"*}" 2>/dev/null) $1\"}}"; done`
-	played, err := serverPeer{Server: Server{Command: []string{"sh", "-c", script, "sh", folderMark}, Folder: dir}, events: events}.play(nil, searching)
+	played, err := serverPeer{Server: Server{Command: []string{"sh", "-c", script, "sh", child.FolderMark}, Folder: dir}, events: events}.play(nil, child.Searching)
 	if err != nil || played.found != nil || played.answers[5] != `{"text":"text %DIR"}` {
 		t.Errorf("%v %+v %q", err, played.found, played.answers)
 	}
@@ -580,12 +581,12 @@ type flipping struct {
 	with      []string // how long each play of the hang would wait for the timer
 }
 
-func (s *flipping) play(schedule Schedule, patience patience) (play, error) {
+func (s *flipping) play(schedule Schedule, patience child.Patience) (play, error) {
 	played := play{frames: []frame{{seq: 1, isRequest: true, size: 10}, {seq: 3, isRequest: true, size: 10}}}
 	if slices.ContainsFunc(schedule, func(c Choice) bool { return c.First == 3 }) {
-		s.with = append(s.with, patience.own.String())
-		look := procfs.Look{Activity: procfs.Timed, Timer: v8Timer}
-		if patience == confirming {
+		s.with = append(s.with, patience.OfV8.String())
+		look := procfs.Look{Activity: procfs.Timed, Timer: child.V8Timer}
+		if patience == child.Confirming {
 			if s.plays++; s.plays == s.at {
 				look = procfs.Look{Activity: procfs.Asleep}
 			}
@@ -609,21 +610,6 @@ func TestOneAtRest(t *testing.T) {
 		}
 		if isTold := strings.Contains(report.Text(), "play it again with --token"); isTold == report.Findings[0].Certain {
 			t.Errorf("it says:\n%s", report.Text())
-		}
-	}
-}
-
-// TestWorthIt holds how long a timer is waited for: V8's own longer than others.
-func TestWorthIt(t *testing.T) {
-	for _, row := range []struct {
-		timer, waited time.Duration
-		want          bool
-	}{
-		{v8Timer, 29 * time.Second, true}, {v8Timer, 74 * time.Second, true}, {v8Timer, 75 * time.Second, false}, {589 * time.Millisecond, 49 * time.Second, true},
-		{8 * time.Second, 29 * time.Second, true}, {8 * time.Second, 31 * time.Second, false}, {time.Minute, 0, false},
-	} {
-		if got := confirming.isWorthIt(procfs.Look{Activity: procfs.Timed, Timer: row.timer}, row.waited); got != row.want {
-			t.Errorf("a timer of %v after %v: %v", row.timer, row.waited, got)
 		}
 	}
 }

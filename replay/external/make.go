@@ -3,6 +3,7 @@ package external
 import (
 	"fmt"
 
+	"github.com/mcprec/mcprec/replay/external/child"
 	"github.com/mcprec/mcprec/replay/standin"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
@@ -31,14 +32,14 @@ type Made struct {
 }
 
 // Make plays a client to a server process once, as the plain client of a search would: it waits for each answer and
-// for rest. It returns the session under a header. stop, if not nil, ends that with [ErrStopped].
+// for rest. It returns the session under a header. stop, if not nil, ends that with [child.ErrStopped].
 func Make(server Server, maker Maker, header store.Header, stop <-chan struct{}) (made Made, err error) {
 	if err := procfs.Supported(); err != nil {
 		return made, fmt.Errorf("explore a server process: %w", err)
 	}
 	leftover.Sweep()
 	peer := serverPeer{Server: server, stop: stop, keeps: true}
-	played, err := peer.playWith(clientScript{maker}, Schedule{}, confirming)
+	played, err := peer.playWith(clientScript{maker}, Schedule{}, child.Confirming)
 	if err != nil {
 		return made, err
 	}

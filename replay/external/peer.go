@@ -1,16 +1,8 @@
 package external
 
 import (
-	"fmt"
-	"os"
-	"path/filepath"
-	"slices"
-	"strings"
-	"time"
-
-	"github.com/mcprec/mcprec/replay/external/sourceline"
+	"github.com/mcprec/mcprec/replay/external/child"
 	"github.com/mcprec/mcprec/transport"
-	"github.com/mcprec/mcprec/transport/leftover"
 	"github.com/mcprec/mcprec/transport/procfs"
 )
 
@@ -20,8 +12,8 @@ type peer interface {
 	name() string
 	// recorded is the name of the end that plays to it.
 	recorded() string
-	// play starts a process, plays a schedule to it, and ends it. The error is [ErrStopped] if that was cut short.
-	play(schedule Schedule, patience patience) (play, error)
+	// play starts a process, plays a schedule to it, and ends it. The error is [child.ErrStopped] if that was cut short.
+	play(schedule Schedule, patience child.Patience) (play, error)
 	// asking returns the peer with processes that are asked for lines of source at a hang.
 	asking() peer
 	// results returns the events of the recorded requests that were answered with a result.
@@ -36,42 +28,6 @@ type peer interface {
 	words(c Choice, name func(seq uint64) string) string
 }
 
-// patience is how long a play waits for what is not at rest.
-type patience struct {
-	running time.Duration // for one that runs on
-	timer   time.Duration // for a timer; a later one is not waited for
-	outside time.Duration // for something outside
-	own     time.Duration // in place of running, while only V8's own timer goes on
-}
-
-// v8Timer is the wait of a program on V8, such as node, that has nothing to do: V8 looks every 8 s, and the slack of
-// 100 ms, whether it should collect its garbage, and when it has, half a second later whether again. It took up to 50 s.
-// A timer of the program that is sooner than that shows in its place, and one that is later shows when V8 has finished.
-const v8Timer = 8100 * time.Millisecond
-
-// isOfV8 reports whether a timer looks like that of V8. Others do, too: it is only a reason to wait longer.
-func isOfV8(timer time.Duration) bool {
-	return timer == v8Timer || 500*time.Millisecond < timer && timer <= 600*time.Millisecond
-}
-
-var (
-	// searching is short: what looks stuck is looked at again.
-	searching = patience{running: 15 * time.Second, timer: 2500 * time.Millisecond, outside: 2500 * time.Millisecond}
-	// confirming outlasts the timers of an idle runtime.
-	confirming = patience{running: 30 * time.Second, timer: 30 * time.Second, outside: 10 * time.Second, own: 75 * time.Second}
-)
-
-// isWorthIt reports whether an end at rest is worth waiting for.
-func (p patience) isWorthIt(look procfs.Look, waited time.Duration) bool {
-	switch look.Activity {
-	case procfs.Timed:
-		return look.Timer <= p.timer && waited < p.running || isOfV8(look.Timer) && waited < p.own
-	case procfs.Outside:
-		return waited < p.outside
-	}
-	return false
-}
-
 // play is what came of a schedule.
 type play struct {
 	found   *fault            // nil: nothing is wrong
@@ -80,7 +36,7 @@ type play struct {
 	output  string            // of a client, without the folder
 	frames  []frame           // as they went out
 
-	patience patience // it was played with
+	patience child.Patience // it was played with
 
 	unheeded  []uint64 // requests that a server answered after it had come to rest with their cancellation
 	dropped   []uint64 // requests behind which the client ended, and which a server did not answer any more
@@ -117,83 +73,10 @@ type sending struct {
 	frame  transport.Frame
 }
 
-// folderMark stands in the command and in the environment for the folder of the process.
-const folderMark = "%DIR"
-
-// place is where a process is run.
-type place struct {
-	*leftover.Run                   // ends what the process has started
-	dir           string            // the folder that it has for itself
-	stop          <-chan struct{}   // closed when the process is to end at once; nil: never
-	means         *sourceline.Means // with which the process is asked at a hang; nil: it is not
-}
-
-// prepare makes the means to ask the process.
-func (at *place) prepare(asks bool) (err error) {
-	if asks {
-		at.means, err = sourceline.Prepare(at.Folder)
+// linesOf asks a process that hangs which lines of its source hold what waits.
+func linesOf(process *child.Process, found *fault) []string {
+	if found == nil || found.kind != Hang {
+		return nil
 	}
-	return err
-}
-
-// inPlace calls play with a place that is there as long as the call lasts. Its folder is a copy of another
-// one, or empty. If stop is closed, which may be nil, nothing is played: the error is [ErrStopped].
-func inPlace(original string, stop <-chan struct{}, play func(place) error) error {
-	if isClosed(stop) {
-		return ErrStopped
-	}
-	run, err := leftover.Begin()
-	if err != nil {
-		return err
-	}
-	defer run.End()
-	at := place{Run: run, dir: filepath.Join(run.Folder, "dir"), stop: stop}
-	if err := os.Mkdir(at.dir, 0o700); err != nil {
-		return err
-	}
-	if original != "" {
-		if err := os.CopyFS(at.dir, os.DirFS(original)); err != nil {
-			return fmt.Errorf("copy %s for a process: %w", original, err)
-		}
-	}
-	return play(at)
-}
-
-// isClosed reports whether a channel is closed on which nothing is sent.
-func isClosed(channel <-chan struct{}) bool {
-	select {
-	case <-channel:
-		return true
-	default:
-		return false
-	}
-}
-
-// withMarks returns texts with the values of marks, such as the folder of a process, in their place.
-func withMarks(texts []string, marks ...string) []string {
-	replacer := strings.NewReplacer(marks...)
-	list := make([]string, len(texts))
-	for i, text := range texts {
-		list[i] = replacer.Replace(text)
-	}
-	return list
-}
-
-// lastWords returns the last line of what a process wrote before it ended, without those behind it that node
-// adds to each error: its stack, its members, and the version of node. Of a program in Go that panics it is the panic.
-func lastWords(text string) string {
-	lines := strings.Split(strings.TrimSpace(text), "\n")
-	for _, line := range slices.Backward(lines) {
-		if strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {
-			return line
-		}
-	}
-	added := []string{" ", "}", "Node.js v", "Emitted 'error' event"}
-	for _, line := range slices.Backward(lines) {
-		isAdded := func(prefix string) bool { return strings.HasPrefix(line, prefix) }
-		if line != "" && !slices.ContainsFunc(added, isAdded) {
-			return strings.TrimSuffix(line, " {")
-		}
-	}
-	return lines[len(lines)-1]
+	return process.Lines()
 }

@@ -2,10 +2,10 @@ package external
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"time"
 
+	"github.com/mcprec/mcprec/replay/external/child"
 	"github.com/mcprec/mcprec/replay/probe"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/leftover"
@@ -13,7 +13,7 @@ import (
 )
 
 // Probe measures how a server reads and writes: see package probe. Each experiment has a process of its own.
-// stop, if not nil, ends the probe with [ErrStopped]; progress is called before each experiment.
+// stop, if not nil, ends the probe with [child.ErrStopped]; progress is called before each experiment.
 func Probe(server Server, options probe.Options, stop <-chan struct{}, progress func(experiments int)) (probe.Report, error) {
 	if err := procfs.Supported(); err != nil {
 		return probe.Report{}, fmt.Errorf("probe a server process: %w", err)
@@ -23,13 +23,10 @@ func Probe(server Server, options probe.Options, stop <-chan struct{}, progress 
 	report, err := probe.Server(bench, options)
 	report.Evidence = probe.External
 	if bench.isStopped() {
-		return report, ErrStopped
+		return report, child.ErrStopped
 	}
 	return report, err
 }
-
-// ErrStopped is the error of a probe, or of one play of a search, that was ended early.
-var ErrStopped = errors.New("interrupted")
 
 // processes is a bench: each experiment has a process.
 type processes struct {
@@ -39,32 +36,32 @@ type processes struct {
 	played   int
 }
 
-func (b *processes) isStopped() bool { return isClosed(b.stop) }
+func (b *processes) isStopped() bool { return child.IsClosed(b.stop) }
 
 // Play implements [probe.Bench].
 func (b *processes) Play(experiment func(probe.Line)) error {
 	if b.isStopped() { // and say nothing more of the progress
-		return ErrStopped
+		return child.ErrStopped
 	}
 	if b.progress != nil {
 		b.progress(b.played)
 	}
 	b.played++
-	return inPlace(b.server.Folder, b.stop, func(at place) error {
-		process, pipes, err := startServer(b.server, at)
+	return child.InPlace(b.server.Folder, b.stop, false, func(at child.Place) error {
+		process, pipes, err := child.StartServer(b.server.program(), at)
 		if err != nil {
 			return err
 		}
-		defer process.kill()
-		experiment(&processLine{process: process, pipes: pipes, room: pipes.narrow(), isStopped: b.isStopped})
+		defer process.Kill()
+		experiment(&processLine{process: process, pipes: pipes, room: pipes.Narrow(), isStopped: b.isStopped})
 		return nil
 	})
 }
 
 // processLine is a line to a process.
 type processLine struct {
-	process   *process
-	pipes     *pipes
+	process   *child.Process
+	pipes     *child.Pipes
 	room      int
 	isStopped func() bool
 	look      procfs.Look
@@ -81,24 +78,24 @@ func (l *processLine) Send(frames ...transport.Frame) {
 		l.ends = append(l.ends, l.sent+len(data))
 	}
 	l.sent += len(data)
-	l.pipes.write(data)
+	l.pipes.Write(data)
 }
 
 // Listen reads everything, or nothing.
-func (l *processLine) Listen(frames int) { l.process.unread = frames == 0 }
+func (l *processLine) Listen(frames int) { l.process.Unread = frames == 0 }
 
 // Rest waits until the kernel shows that every thread of the server sleeps.
 func (l *processLine) Rest() probe.Stand {
 	isMoved := true
 	for isMoved && !l.isStopped() {
-		l.look, isMoved = l.process.settle(searching)
+		l.look, isMoved = l.process.Settle(child.Searching)
 	}
 	stand := probe.Stand{Over: l.look.Activity == procfs.Ended}
 	if stand.Over {
-		stand.Ended = cmp.Or(l.process.status, "exit status 0")
+		stand.Ended = cmp.Or(l.process.Status(), "exit status 0")
 	}
-	stand.Heard = l.pipes.said()
-	taken := l.sent - l.pipes.untaken()
+	stand.Heard = l.pipes.Said()
+	taken := l.sent - l.pipes.Untaken()
 	for i := len(l.ends) - 1; i >= 0 && l.ends[i] > taken; i-- {
 		stand.Untaken++
 	}
@@ -113,7 +110,7 @@ func (l *processLine) Pass(tries int) bool {
 	if tries == 0 {
 		l.since = time.Now()
 	}
-	if l.isStopped() || !searching.isWorthIt(l.look, time.Since(l.since)) {
+	if l.isStopped() || !child.Searching.IsWorthIt(l.look, time.Since(l.since)) {
 		return false
 	}
 	time.Sleep(500 * time.Microsecond)

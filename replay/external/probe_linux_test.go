@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/mcprec/mcprec/replay/external/child"
 	"github.com/mcprec/mcprec/replay/probe"
 	"github.com/mcprec/mcprec/transport"
 )
@@ -164,7 +165,7 @@ func TestProbeStopped(t *testing.T) {
 			close(stop)
 		}
 	})
-	if err != ErrStopped || played != 2 {
+	if err != child.ErrStopped || played != 2 {
 		t.Errorf("%v after %d experiments", err, played)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcprec/mcprec/replay/external/child"
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
@@ -78,7 +79,7 @@ func (w *scriptWriter) line(format string, args ...any) { fmt.Fprintf(&w.text, f
 // quote returns a text as one word, with the variable files in the place of the folder.
 func (w *scriptWriter) quote(text []byte) string {
 	parts := []string{string(text)}
-	for _, mark := range []string{folderMark, w.files} {
+	for _, mark := range []string{child.FolderMark, w.files} {
 		var next []string
 		for _, part := range parts {
 			if mark == "" {

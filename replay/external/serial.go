@@ -1,6 +1,10 @@
 package external
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/mcprec/mcprec/replay/external/child"
+)
 
 // mostSerial is how many calls a burst may have whose orders are all played.
 const mostSerial = 3
@@ -14,7 +18,7 @@ type serial struct {
 
 // newSerial plays the calls of a burst in every order, each in a fresh process: a single call alone. ok is
 // false if there is none or too many of them, or an order does not come to its end.
-func newSerial(peer peer, calls []uint64, unstable map[uint64]bool, patience patience) (s *serial, ok bool, err error) {
+func newSerial(peer peer, calls []uint64, unstable map[uint64]bool, patience child.Patience) (s *serial, ok bool, err error) {
 	if len(calls) == 0 || len(calls) > mostSerial {
 		return nil, false, nil
 	}

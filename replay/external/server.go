@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mcprec/mcprec/replay/external/child"
 	"github.com/mcprec/mcprec/replay/match"
 	"github.com/mcprec/mcprec/replay/standin"
 	"github.com/mcprec/mcprec/replay/timeline"
@@ -34,6 +35,11 @@ type Server struct {
 
 // portMark stands in a server's URL, command and environment for the port of the process.
 const portMark = "%PORT"
+
+// program returns what is started, with pairs of marks beside those of package child.
+func (s Server) program(marks ...string) child.Program {
+	return child.Program{Command: s.Command, Env: s.Env, In: s.In, Marks: marks}
+}
 
 func (s Server) hasPortMark() bool {
 	return slices.ContainsFunc(slices.Concat(s.Command, s.Env, []string{s.URL}), func(text string) bool { return strings.Contains(text, portMark) })
@@ -92,12 +98,24 @@ type connection interface {
 	// send hands frames over in one go. If it is to be split, at bytes of the first frame, it calls rest
 	// between the parts.
 	send(frames []sending, splits []int, rest func())
-	// said returns what the server has said since the last call.
-	said() []transport.Frame
-	// untaken returns how many bytes the server has not read.
-	untaken() int
-	// end says to the server that the client has ended.
-	end()
+	// Said returns what the server has said since the last call.
+	Said() []transport.Frame
+	// Untaken returns how many bytes the server has not read.
+	Untaken() int
+	// End says to the server that the client has ended.
+	End()
+}
+
+// stdio is a connection over the pipes to a server: each frame is a line.
+type stdio struct{ *child.Pipes }
+
+// send implements connection.
+func (s stdio) send(frames []sending, splits []int, rest func()) {
+	var data []byte
+	for _, f := range frames {
+		data = append(append(data, f.frame.Bytes...), '\n')
+	}
+	s.Send(data, splits, rest)
 }
 
 // exchanges is what a connection over HTTP has beside: each frame of the client is a request with a response.
@@ -129,14 +147,14 @@ type outcome struct {
 }
 
 // start starts a process. The connection over HTTP is nil for other servers.
-func (s serverPeer) start(at place) (*process, connection, exchanges, error) {
+func (s serverPeer) start(at child.Place) (*child.Process, connection, exchanges, error) {
 	if s.URL != "" {
 		listens := len(s.events) == 0 || standin.Dial(s.events, s.URL).Listen != streamable.ListenNever // none: the session is being made
 		process, web, err := startWebServer(s.Server, listens || !isOverHTTP(s.events), at)
 		return process, web, web, err
 	}
-	process, pipes, err := startServer(s.Server, at)
-	return process, pipes, nil, err
+	process, pipes, err := child.StartServer(s.program(), at)
+	return process, stdio{pipes}, nil, err
 }
 
 // isOverHTTP reports whether a session was recorded over HTTP.
@@ -155,32 +173,29 @@ func (s serverPeer) results() (requests []uint64) {
 }
 
 // play starts a process, plays the schedule and ends the process.
-func (s serverPeer) play(schedule Schedule, patience patience) (played play, err error) {
+func (s serverPeer) play(schedule Schedule, patience child.Patience) (played play, err error) {
 	driver := standin.NewDriver(s.events, match.Rules{By: match.ByMethod})
 	driver.AllowReorder()
 	return s.playWith(recordedScript{driver, droppedIn(s.events)}, schedule, patience)
 }
 
 // playWith plays a half.
-func (s serverPeer) playWith(half clientHalf, schedule Schedule, patience patience) (played play, err error) {
-	err = inPlace(s.Folder, s.stop, func(at place) error {
-		if err := at.prepare(s.asks); err != nil {
-			return err
-		}
+func (s serverPeer) playWith(half clientHalf, schedule Schedule, patience child.Patience) (played play, err error) {
+	err = child.InPlace(s.Folder, s.stop, s.asks, func(at child.Place) error {
 		process, line, http, err := s.start(at)
 		if err != nil {
 			return err
 		}
-		defer process.kill()
+		defer process.Kill()
 		p := &player{
-			schedule: schedule, patience: patience, dir: at.dir, recorded: cmp.Or(s.Folder, folderMark), half: half, process: process, line: line, http: http,
+			schedule: schedule, patience: patience, dir: at.Dir, recorded: cmp.Or(s.Folder, child.FolderMark), half: half, process: process, line: line, http: http,
 			session: newPlayedSession(), requests: map[*timeline.Call]*request{}, play: play{answers: map[uint64]string{}, trace: newTrace(s.keeps)},
 		}
 		p.run()
 		p.play.trace.giveUp(p.play.found)
 		p.play.trace.leave(process)
-		if process.isStopped {
-			return ErrStopped
+		if process.IsStopped() {
+			return child.ErrStopped
 		}
 		for i := range p.play.frames {
 			if f := &p.play.frames[i]; http != nil {
@@ -188,7 +203,7 @@ func (s serverPeer) playWith(half clientHalf, schedule Schedule, patience patien
 			}
 		}
 		played = p.play
-		played.lines = process.lines(played.found)
+		played.lines = linesOf(process, played.found)
 		return nil
 	})
 	return played, err

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcprec/mcprec/replay/external/child"
 	"github.com/mcprec/mcprec/replay/why"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
@@ -85,8 +86,8 @@ func (t *trace) wrote(chunk []sending) {
 
 // isTooShort reports whether the play of a finding goes on, though nothing can move: package why calls a session
 // hung only after it has waited for some time.
-func (t *trace) isTooShort(patience patience) bool {
-	if t == nil || patience != confirming || len(t.moves) == 0 {
+func (t *trace) isTooShort(patience child.Patience) bool {
+	if t == nil || patience != child.Confirming || len(t.moves) == 0 {
 		return false
 	}
 	last := time.Duration(0)
@@ -137,15 +138,15 @@ func (t *trace) mute(isMuted bool) {
 }
 
 // leave notes how the process ended, if it ended by itself.
-func (t *trace) leave(p *process) {
-	if t == nil || !p.gone || p.isStopped {
+func (t *trace) leave(p *child.Process) {
+	if t == nil || !p.IsGone() || p.IsStopped() {
 		return
 	}
 	exit := store.ExitInfo{}
-	if p.status != "" {
+	if p.Status() != "" {
 		exit.Code = -1
 		var status *exec.ExitError
-		if errors.As(p.exit, &status) {
+		if errors.As(p.Exit(), &status) {
 			exit.Code = status.ExitCode()
 		}
 	}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/mcprec/mcprec/replay/external/child"
 )
 
 // TestStopEndsAPlay holds that the end of a search ends the play that goes on, of a process that never comes to
@@ -63,10 +65,10 @@ type shy struct {
 	played int
 }
 
-func (s *shy) play(schedule Schedule, _ patience) (play, error) {
+func (s *shy) play(schedule Schedule, _ child.Patience) (play, error) {
 	if s.played++; s.played == 2 {
 		close(s.stop)
-		return play{}, fmt.Errorf("play: %w", ErrStopped)
+		return play{}, fmt.Errorf("play: %w", child.ErrStopped)
 	}
 	return play{frames: []frame{{seq: 1, isRequest: true, size: 10}}, found: &fault{kind: Hang, events: []uint64{1}}}, nil
 }
@@ -85,9 +87,9 @@ func TestStopBeforeTheStart(t *testing.T) {
 	stop := make(chan struct{})
 	close(stop)
 	mark := filepath.Join(t.TempDir(), "started")
-	_, err := serverPeer{Server: Server{Command: []string{"touch", mark}}, events: session(), stop: stop}.play(nil, searching)
-	_, err2 := clientPeer{Client: Client{Command: []string{"touch", mark}}, events: session(), stop: stop}.play(nil, searching)
-	if _, missing := os.Stat(mark); !errors.Is(err, ErrStopped) || !errors.Is(err2, ErrStopped) || missing == nil {
+	_, err := serverPeer{Server: Server{Command: []string{"touch", mark}}, events: session(), stop: stop}.play(nil, child.Searching)
+	_, err2 := clientPeer{Client: Client{Command: []string{"touch", mark}}, events: session(), stop: stop}.play(nil, child.Searching)
+	if _, missing := os.Stat(mark); !errors.Is(err, child.ErrStopped) || !errors.Is(err2, child.ErrStopped) || missing == nil {
 		t.Errorf("%v, %v, and the file: %v", err, err2, missing)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcprec/mcprec/replay/external/child"
 	"github.com/mcprec/mcprec/replay/match"
 	"github.com/mcprec/mcprec/replay/standin"
 	"github.com/mcprec/mcprec/replay/timeline"
@@ -21,15 +22,15 @@ import (
 // server again gets the plain server.
 type clientPlayer struct {
 	schedule Schedule
-	patience patience
+	patience child.Patience
 	dir      string // the folder of the process
 	recorded string // the path that it takes the place of
 	events   []store.Event
 	rules    match.Rules
 	before   map[uint64]int // see heardBefore
-	process  *process
-	pipes    *pipes // of its server
-	isClosed bool   // the server has ended by a choice
+	process  *child.Process
+	pipes    *child.Pipes // of its server
+	isClosed bool         // the server has ended by a choice
 
 	start  int // which start of the server this is; 0: there was none
 	server *standin.Player
@@ -53,8 +54,8 @@ type clientPlayer struct {
 func (p *clientPlayer) run() error {
 	since := time.Now()
 	for {
-		look, isMoved := p.process.settle(p.patience)
-		if p.pipes.listener.starts != p.start {
+		look, isMoved := p.process.Settle(p.patience)
+		if p.pipes.Starts() != p.start {
 			p.begin()
 			isMoved = true
 		}
@@ -64,14 +65,14 @@ func (p *clientPlayer) run() error {
 		if err := p.unrecorded(); err != nil {
 			return err
 		}
-		switch isOpen := p.pipes.in >= 0; {
+		switch isOpen := p.pipes.IsOpen(); {
 		case isMoved:
 		case look.Activity == procfs.Ended:
 			return p.judgeEnd()
-		case isOpen && p.pipes.ended:
+		case isOpen && p.pipes.IsEnded():
 			p.hangUp() // as servers do at the end of their input
 		case isOpen && p.send(false):
-		case p.patience.isWorthIt(look, time.Since(since)):
+		case p.patience.IsWorthIt(look, time.Since(since)):
 			time.Sleep(500 * time.Microsecond) // until its timer, or what is outside, has moved it
 			continue
 		case isOpen && p.send(true):
@@ -89,7 +90,7 @@ func (p *clientPlayer) run() error {
 
 // begin is the start of a server: the first is the one with the schedule.
 func (p *clientPlayer) begin() {
-	p.start = p.pipes.listener.starts
+	p.start = p.pipes.Starts()
 	if p.start > 1 {
 		p.schedule = nil
 	}
@@ -118,8 +119,8 @@ func (p *clientPlayer) isPinging() bool { return p.pinged != nil && !p.pinged.An
 
 // hear takes what the client has said.
 func (p *clientPlayer) hear() {
-	for _, f := range p.pipes.said() {
-		if isClosed(p.process.stop) { // these may be very many
+	for _, f := range p.pipes.Said() {
+		if p.process.IsInterrupted() { // these may be very many
 			break
 		}
 		if p.recorded != "" {
@@ -211,8 +212,8 @@ func (p *clientPlayer) send(isStuck bool) bool {
 	if !p.isPinging() {
 		at = p.next(isStuck)
 	}
-	if at < 0 && isStuck && p.process.unread {
-		p.process.unread = false
+	if at < 0 && isStuck && p.process.Unread {
+		p.process.Unread = false
 		p.until = 0
 		return true
 	}
@@ -251,14 +252,14 @@ func (p *clientPlayer) send(isStuck bool) bool {
 	p.play.trace.wrote(chunk)
 	done := 0
 	for _, split := range splits {
-		p.pipes.write(data[done:split])
+		p.pipes.Write(data[done:split])
 		done = split
-		_, _ = p.process.settle(p.patience)
+		_, _ = p.process.Settle(p.patience)
 	}
-	p.pipes.write(data[done:])
+	p.pipes.Write(data[done:])
 	if p.until != 0 && last >= p.until {
 		p.until = 0
-		p.process.unread = false
+		p.process.Unread = false
 	}
 	return true
 }
@@ -269,13 +270,13 @@ func (p *clientPlayer) ping(seq uint64) {
 	line := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%q,"method":%q}`, pingID, mcp.MethodPing)
 	p.pinged = p.session.take(transport.ServerToClient, transport.Frame{Bytes: line}).Messages[0].Call
 	p.play.trace.add(Wrote, line)
-	p.pipes.write(append(line, '\n'))
+	p.pipes.Write(append(line, '\n'))
 }
 
 // hangUp ends the server.
 func (p *clientPlayer) hangUp() {
 	p.play.trace.add(Ended)
-	p.pipes.hangUp()
+	p.pipes.HangUp()
 }
 
 // pingID is the id of the pings that are not in the recording.
@@ -297,7 +298,7 @@ func (p *clientPlayer) compose(s sending, data []byte, splits []int) ([]byte, []
 			copies = c.At
 		}
 		if c, isUnread := p.chosen(Unread, s.seq); isUnread {
-			p.process.unread = true
+			p.process.Unread = true
 			p.until = c.Last
 		}
 	}
@@ -343,11 +344,11 @@ func (p *clientPlayer) noteNeighbours() {
 
 // stuck judges a client that does nothing more.
 func (p *clientPlayer) stuck(look procfs.Look) error {
-	isOpen := p.pipes.in >= 0
+	isOpen := p.pipes.IsOpen()
 	switch {
 	case p.start == 0:
-		return fmt.Errorf("the client has not started %s as its server: %s", serverMark, look)
-	case isOpen && p.pipes.listener.isAwaited():
+		return fmt.Errorf("the client has not started %s as its server: %s", child.ServerMark, look)
+	case isOpen && p.pipes.IsAwaited():
 		return fmt.Errorf("the client has started a second server beside the first; a client of one server can be explored")
 	case !isOpen && (!p.isClosed || len(p.calls()) == 0):
 		p.fail(Lingers, look, "its server has ended")
@@ -372,7 +373,7 @@ func (p *clientPlayer) stuck(look procfs.Look) error {
 		if p.last != 0 {
 			detail = "it has every answer, " + p.nameOf(p.last) + " is the last, says no more and does not end"
 		}
-		if p.pipes.untaken() > 0 {
+		if p.pipes.Untaken() > 0 {
 			detail += "; it has not read all"
 		}
 		p.fail(Hang, look, detail)
@@ -394,17 +395,17 @@ func (p *clientPlayer) nameOf(seq uint64) string {
 // not die of a signal.
 func (p *clientPlayer) judgeEnd() error {
 	if p.start == 0 {
-		return fmt.Errorf("the client ended without starting %s as its server: %s", serverMark, cmp.Or(p.process.status, "exit status 0")+p.errorText())
+		return fmt.Errorf("the client ended without starting %s as its server: %s", child.ServerMark, cmp.Or(p.process.Status(), "exit status 0")+p.errorText())
 	}
-	if p.process.status == "" || p.isClosed && strings.HasPrefix(p.process.status, "exit status ") {
+	if p.process.Status() == "" || p.isClosed && strings.HasPrefix(p.process.Status(), "exit status ") {
 		return nil
 	}
-	p.fail(Died, procfs.Look{Activity: procfs.Ended}, p.process.status+p.errorText())
+	p.fail(Died, procfs.Look{Activity: procfs.Ended}, p.process.Status()+p.errorText())
 	return nil
 }
 
 func (p *clientPlayer) errorText() string {
-	if text := p.process.stderr(); text != "" {
+	if text := p.process.Stderr(); text != "" {
 		return ": " + text
 	}
 	return ""

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcprec/mcprec/replay/external/child"
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
@@ -18,11 +19,11 @@ import (
 // player plays one schedule of the client's half to one server process.
 type player struct {
 	schedule Schedule
-	patience patience
+	patience child.Patience
 	dir      string // the folder of the process
 	recorded string // the path that it takes the place of, or its mark
 	half     clientHalf
-	process  *process
+	process  *child.Process
 	line     connection
 	http     exchanges // nil: over stdio
 	session  *playedSession
@@ -84,8 +85,8 @@ func (p *player) run() {
 
 // resume reads and answers again after the last frame, and reports whether anything was held up.
 func (p *player) resume() bool {
-	wasHeld := p.process.unread || p.holding != 0
-	p.process.unread = false
+	wasHeld := p.process.Unread || p.holding != 0
+	p.process.Unread = false
 	p.play.trace.mute(false)
 	p.until = 0
 	p.release()
@@ -199,7 +200,7 @@ func (p *player) send(chunk []sending) (how Kind) {
 					request.isAhead = true
 				}
 			case Unread:
-				p.process.unread = true
+				p.process.Unread = true
 				p.until = c.Last
 			case Hold:
 				p.holding = c.Last
@@ -217,7 +218,7 @@ func (p *player) send(chunk []sending) (how Kind) {
 		}
 	}
 	p.asked = false
-	p.play.trace.mute(p.process.unread)
+	p.play.trace.mute(p.process.Unread)
 	p.write(append(slices.Clone(chunk), behind...), splits...)
 	for _, request := range hangUps {
 		p.hangUp(request)
@@ -225,13 +226,13 @@ func (p *player) send(chunk []sending) (how Kind) {
 	for _, s := range chunk {
 		if p.until != 0 && s.seq >= p.until {
 			p.until = 0
-			p.process.unread = false
+			p.process.Unread = false
 		}
 		if p.holding != 0 && s.seq >= p.holding {
 			p.release()
 		}
 	}
-	p.play.trace.mute(p.process.unread)
+	p.play.trace.mute(p.process.Unread)
 	return how
 }
 
@@ -293,7 +294,7 @@ func (p *player) write(chunk []sending, splits ...int) {
 		p.play.trace.split(splits[0])
 	}
 	for i := range chunk {
-		for _, mark := range []string{p.recorded, folderMark} {
+		for _, mark := range []string{p.recorded, child.FolderMark} {
 			chunk[i].frame.Bytes = bytes.ReplaceAll(chunk[i].frame.Bytes, []byte(mark), []byte(p.dir))
 		}
 	}
@@ -301,7 +302,7 @@ func (p *player) write(chunk []sending, splits ...int) {
 		const most = 100 // of a server that speaks on and on
 		isMoved := true
 		for tries := 0; isMoved && tries < most; tries++ {
-			_, isMoved = p.process.settle(p.patience)
+			_, isMoved = p.process.Settle(p.patience)
 		}
 	})
 }
@@ -311,11 +312,11 @@ func (p *player) write(chunk []sending, splits ...int) {
 func (p *player) rest() (isOver bool) {
 	began := time.Now()
 	for {
-		look, isMoved := p.process.settle(p.patience)
+		look, isMoved := p.process.Settle(p.patience)
 		if p.hear() || isMoved { // some was said between the parts of a write, perhaps
 			continue
 		}
-		if p.line.untaken() == 0 && !p.process.unread { // an answer from before may lie there unread
+		if p.line.Untaken() == 0 && !p.process.Unread { // an answer from before may lie there unread
 			for _, call := range p.session.Open(transport.ClientToServer) {
 				if r := p.requests[call]; r != nil {
 					r.isRead = call.Cancelled != 0
@@ -324,11 +325,11 @@ func (p *player) rest() (isOver bool) {
 		}
 		p.play.trace.rest(len(p.owed()) > 0)
 		p.cancelLate()
-		if p.http != nil && look.Activity != procfs.Ended && !p.process.unread && p.http.proceed() {
+		if p.http != nil && look.Activity != procfs.Ended && !p.process.Unread && p.http.proceed() {
 			continue
 		}
 		if look.Activity == procfs.Ended {
-			p.fail(Died, look, p.process.status)
+			p.fail(Died, look, p.process.Status())
 			return true
 		}
 		if p.isLost(look) {
@@ -337,7 +338,7 @@ func (p *player) rest() (isOver bool) {
 		if !p.waits() {
 			return false
 		}
-		if !p.patience.isWorthIt(look, time.Since(began)) && !p.play.trace.isTooShort(p.patience) {
+		if !p.patience.IsWorthIt(look, time.Since(began)) && !p.play.trace.isTooShort(p.patience) {
 			p.fail(Hang, look, "")
 			return true
 		}
@@ -347,7 +348,7 @@ func (p *player) rest() (isOver bool) {
 
 // waits reports whether the client waits for an answer.
 func (p *player) waits() bool {
-	if p.process.unread || len(p.kept) > 0 {
+	if p.process.Unread || len(p.kept) > 0 {
 		return false
 	}
 	if slices.ContainsFunc(p.owed(), func(r *request) bool { return !r.isAhead }) {
@@ -358,7 +359,7 @@ func (p *player) waits() bool {
 
 // isLost reports whether the response to a request over HTTP has ended without the answer.
 func (p *player) isLost(look procfs.Look) bool {
-	if p.http == nil || p.process.unread {
+	if p.http == nil || p.process.Unread {
 		return false
 	}
 	for _, r := range p.owed() {
@@ -390,9 +391,9 @@ func (p *player) cancelLate() {
 
 // hear takes what the server has said, and reports whether it was anything.
 func (p *player) hear() (isMore bool) {
-	for _, f := range p.line.said() {
+	for _, f := range p.line.Said() {
 		isMore = true
-		if isClosed(p.process.stop) { // these may be very many
+		if p.process.IsInterrupted() { // these may be very many
 			break
 		}
 		p.heard(f)
@@ -417,7 +418,7 @@ func (p *player) hear() (isMore bool) {
 // heard notes what the server has said, with the recorded folder in the place of the process's.
 func (p *player) heard(f transport.Frame) {
 	f.Bytes = bytes.ReplaceAll(f.Bytes, []byte(p.dir), []byte(p.recorded))
-	p.play.trace.mute(p.process.unread)
+	p.play.trace.mute(p.process.Unread)
 	p.play.trace.add(Heard, f.Bytes)
 }
 
@@ -453,7 +454,7 @@ func (p *player) canonical(m transport.Message) string {
 			body = data
 		}
 	}
-	return strings.ReplaceAll(string(body), p.dir, folderMark)
+	return strings.ReplaceAll(string(body), p.dir, child.FolderMark)
 }
 
 // end ends the client's output: how is the choice to do so early, and "" when all is said. Then it hears the
@@ -466,8 +467,8 @@ func (p *player) end(how Kind) {
 	if !isAtOnce && !p.awaitTaken() {
 		return
 	}
-	p.line.end()
-	p.process.unread = false
+	p.line.End()
+	p.process.Unread = false
 	p.play.trace.mute(false)
 	p.play.trace.add(Ended)
 	if p.http != nil {
@@ -477,7 +478,7 @@ func (p *player) end(how Kind) {
 	p.asked = len(p.kept) > 0
 	began := time.Now()
 	for {
-		look, isMoved := p.process.settle(p.patience)
+		look, isMoved := p.process.Settle(p.patience)
 		if isMoved {
 			p.hear()
 			continue
@@ -485,7 +486,7 @@ func (p *player) end(how Kind) {
 		if look.Activity == procfs.Ended {
 			break
 		}
-		if !p.patience.isWorthIt(look, time.Since(began)) {
+		if !p.patience.IsWorthIt(look, time.Since(began)) {
 			p.failStill(look)
 			return
 		}
@@ -493,8 +494,8 @@ func (p *player) end(how Kind) {
 	}
 	p.hear()
 	switch {
-	case p.process.status != "":
-		p.fail(Died, procfs.Look{Activity: procfs.Ended}, p.process.status)
+	case p.process.Status() != "":
+		p.fail(Died, procfs.Look{Activity: procfs.Ended}, p.process.Status())
 	case p.asked: // a question cannot be answered any more
 	case how == LateEnd && len(p.owed()) > 0:
 		p.fail(Lost, procfs.Look{Activity: procfs.Ended}, "")
@@ -508,23 +509,23 @@ func (p *player) end(how Kind) {
 // awaitRest waits until the server is at rest.
 func (p *player) awaitRest() {
 	for isMoved := true; isMoved; p.hear() {
-		_, isMoved = p.process.settle(p.patience)
+		_, isMoved = p.process.Settle(p.patience)
 	}
 	p.play.trace.rest(len(p.owed()) > 0)
 }
 
 // awaitTaken waits until the server has read what was written, and reports whether it has.
 func (p *player) awaitTaken() bool {
-	for began := time.Now(); p.line.untaken() > 0; {
-		look, isMoved := p.process.settle(p.patience)
+	for began := time.Now(); p.line.Untaken() > 0; {
+		look, isMoved := p.process.Settle(p.patience)
 		if isMoved {
 			p.hear()
 			continue
 		}
-		if look.Activity == procfs.Ended || p.line.untaken() == 0 {
+		if look.Activity == procfs.Ended || p.line.Untaken() == 0 {
 			break
 		}
-		if !p.patience.isWorthIt(look, time.Since(began)) {
+		if !p.patience.IsWorthIt(look, time.Since(began)) {
 			p.failStill(look)
 			return false
 		}
@@ -534,7 +535,7 @@ func (p *player) awaitTaken() bool {
 
 // failStill notes that a server at rest has not read all that it was sent, or goes on after its end.
 func (p *player) failStill(look procfs.Look) {
-	if untaken := p.line.untaken(); untaken > 0 {
+	if untaken := p.line.Untaken(); untaken > 0 {
 		p.fail(Hang, look, fmt.Sprintf("%d bytes that it was sent are not read", untaken))
 		return
 	}
@@ -547,7 +548,7 @@ func (p *player) leave() {
 	for _, r := range p.owed() {
 		r.isOwed = false
 	}
-	if isAnswered := p.awaitOwed("the end of the session has no response"); !isAnswered || p.process.gone {
+	if isAnswered := p.awaitOwed("the end of the session has no response"); !isAnswered || p.process.IsGone() {
 		return
 	}
 	p.play.open = p.http.open()
@@ -559,16 +560,16 @@ func (p *player) leave() {
 // awaitOwed waits until all requests have a response, if only a status, and the server is at rest.
 func (p *player) awaitOwed(otherwise string) (isAnswered bool) {
 	for began := time.Now(); ; {
-		look, isMoved := p.process.settle(p.patience)
+		look, isMoved := p.process.Settle(p.patience)
 		switch {
 		case isMoved:
-			p.line.said() // nobody listens to it any more
-		case look.Activity == procfs.Ended && p.process.status != "":
-			p.fail(Died, look, p.process.status)
+			p.line.Said() // nobody listens to it any more
+		case look.Activity == procfs.Ended && p.process.Status() != "":
+			p.fail(Died, look, p.process.Status())
 			return false
 		case look.Activity == procfs.Ended, len(p.http.owed()) == 0:
 			return true
-		case !p.patience.isWorthIt(look, time.Since(began)):
+		case !p.patience.IsWorthIt(look, time.Since(began)):
 			p.fail(Hang, look, otherwise)
 			return false
 		default:
@@ -598,7 +599,7 @@ func (p *player) failAbout(requests []*request, kind Fault, look procfs.Look, de
 	}
 	slices.Sort(found.events)
 	if kind == Died {
-		if text := p.process.stderr(); text != "" {
+		if text := p.process.Stderr(); text != "" {
 			found.detail = strings.TrimSpace(found.detail + ": " + text)
 		}
 	}

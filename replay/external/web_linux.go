@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/mcprec/mcprec/replay/external/child"
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
@@ -23,7 +24,7 @@ import (
 // web is a client of a server over Streamable HTTP. Each exchange has a TCP connection of its own, which does
 // not block.
 type web struct {
-	process *process
+	process *child.Process
 	tcp     *procfs.TCP
 	url     *url.URL
 	server  netip.AddrPort // where it listens
@@ -68,24 +69,20 @@ type exchange struct {
 
 // startWebServer starts a server with a folder and, if its command or URL has the mark, with a port of its own,
 // and waits until it listens or has ended.
-func startWebServer(server Server, listens bool, at place) (_ *process, _ *web, err error) {
+func startWebServer(server Server, listens bool, at child.Place) (_ *child.Process, _ *web, err error) {
 	w := &web{header: server.Header, listens: listens, port: -1, toCut: map[uint64]bool{}}
-	p := &process{ends: w, exited: make(chan error, 1)}
+	p := child.New(w)
 	w.process = p
 	defer func() {
 		if err != nil {
-			if p.cmd != nil && p.cmd.Process != nil {
-				p.kill()
-			} else {
-				p.closeAll()
-			}
+			p.Kill()
 			err = fmt.Errorf("start %s: %w", server.Command[0], err)
 		}
 	}()
 	if w.tcp, err = procfs.NewTCP(); err != nil {
 		return nil, nil, err
 	}
-	marks := []string{folderMark, at.dir}
+	var marks []string
 	if server.hasPortMark() {
 		var port int
 		if port, w.port, err = freePort(); err != nil {
@@ -93,7 +90,7 @@ func startWebServer(server Server, listens bool, at place) (_ *process, _ *web, 
 		}
 		marks = append(marks, portMark, strconv.Itoa(port))
 	}
-	if w.url, err = url.Parse(withMarks([]string{server.URL}, marks...)[0]); err != nil {
+	if w.url, err = url.Parse(child.WithMarks([]string{server.URL}, append(marks, child.FolderMark, at.Dir)...)[0]); err != nil {
 		return nil, nil, err
 	}
 	addresses, err := loopback(w.url)
@@ -106,10 +103,7 @@ func startWebServer(server Server, listens bool, at place) (_ *process, _ *web, 
 	if w.isListening(addresses) {
 		return nil, nil, fmt.Errorf("another process listens at %s already; %s in the URL and in the command is a port that is free", w.url.Host, portMark)
 	}
-	if p.output, err = newTail(at.Folder, 1<<20); err != nil {
-		return nil, nil, err
-	}
-	if err = p.start(at, server.In, withMarks(server.Command, marks...), withMarks(server.Env, marks...), nil, p.output.file); err != nil {
+	if err = p.StartQuiet(server.program(marks...), at); err != nil {
 		return nil, nil, err
 	}
 	return p, w, w.await(addresses)
@@ -120,20 +114,16 @@ func (w *web) await(addresses []netip.AddrPort) error {
 	const longest = 2 * time.Minute // of a start on a machine that is busy with something else
 	began := time.Now()
 	for {
-		if isClosed(w.process.stop) {
-			return ErrStopped
+		if w.process.IsInterrupted() {
+			return child.ErrStopped
 		}
-		w.process.shorten()
-		isGone := w.process.isGone()
+		isGone := w.process.IsGone()
 		if w.isListening(addresses) || isGone {
 			return nil
 		}
-		look := procfs.Look{Activity: procfs.Busy}
-		if w.process.watcher != nil {
-			look = w.process.watcher.Look()
-		}
+		look := w.process.Look()
 		switch waited := time.Since(began); {
-		case look.Activity == procfs.Busy && waited < longest, look.Activity == procfs.Ended, confirming.isWorthIt(look, waited):
+		case look.Activity == procfs.Busy && waited < longest, look.Activity == procfs.Ended, child.Confirming.IsWorthIt(look, waited):
 		case w.isListening(addresses):
 			return nil
 		default:
@@ -149,9 +139,7 @@ func (w *web) isListening(addresses []netip.AddrPort) bool {
 		nobody := netip.AddrPortFrom(address.Addr(), 0)
 		if socket, isThere, err := w.tcp.Find(address, nobody); err == nil && isThere && socket.IsListen {
 			w.server = address
-			if w.process.watcher != nil {
-				w.process.watcher.Own(socket.Name) // only we connect to it
-			}
+			w.process.Own(socket.Name) // only we connect to it
 			return true
 		}
 	}
@@ -178,7 +166,7 @@ func freePort() (port, keeper int, err error) {
 			var fd int
 			if fd, err = syscall.Socket(syscall.AF_INET6, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0); err == nil {
 				err = syscall.Bind(fd, &syscall.SockaddrInet6{Port: port})
-				closeEnd(&fd)
+				child.CloseEnd(&fd)
 			}
 			if err == syscall.EAFNOSUPPORT || err == syscall.EADDRNOTAVAIL { // there is no IPv6 here
 				err = nil
@@ -187,7 +175,7 @@ func freePort() (port, keeper int, err error) {
 		if err == nil {
 			return port, keeper, nil
 		}
-		closeEnd(&keeper)
+		child.CloseEnd(&keeper)
 	}
 	return 0, -1, fmt.Errorf("find a free port: %w", err)
 }
@@ -295,7 +283,7 @@ func dial(to netip.AddrPort) (fd int, local netip.AddrPort, err error) {
 	}
 	defer func() {
 		if err != nil {
-			closeEnd(&fd)
+			child.CloseEnd(&fd)
 		}
 	}()
 	if err = syscall.SetNonblock(fd, true); err != nil {
@@ -328,8 +316,8 @@ func dial(to netip.AddrPort) (fd int, local netip.AddrPort, err error) {
 	return fd, local, nil
 }
 
-// flush implements ends.
-func (w *web) flush() {
+// Flush implements [child.Ends].
+func (w *web) Flush() {
 	for _, x := range w.exchanges {
 		x.flush()
 	}
@@ -357,10 +345,10 @@ func (x *exchange) flush() {
 	}
 }
 
-// read implements ends.
-func (w *web) read(process *process) (isMore bool) {
+// Read implements [child.Ends].
+func (w *web) Read(process *child.Process) (isMore bool) {
 	for _, x := range slices.Clone(w.exchanges) {
-		for taken := 0; taken < mostAtOnce && !process.unread && x.fd >= 0; {
+		for taken := 0; taken < child.MostAtOnce && !process.Unread && x.fd >= 0; {
 			var page [64 << 10]byte
 			count, err := syscall.Read(x.fd, page[:])
 			if err == syscall.EINTR {
@@ -413,7 +401,7 @@ func (w *web) heard(x *exchange) {
 
 // disconnect closes the connection of an exchange.
 func (w *web) disconnect(x *exchange) {
-	closeEnd(&x.fd)
+	child.CloseEnd(&x.fd)
 	x.waiting = nil
 }
 
@@ -424,9 +412,9 @@ func (w *web) hangUp(x *exchange) {
 	x.owes = false
 }
 
-// isStill implements ends: what either side has sent has arrived, and the watcher knows the server's ends of
+// IsStill implements [child.Ends]: what either side has sent has arrived, and the watcher knows the server's ends of
 // all connections.
-func (w *web) isStill() bool {
+func (w *web) IsStill() bool {
 	for _, x := range w.exchanges {
 		if x.isSettled || !x.local.IsValid() {
 			continue
@@ -440,8 +428,8 @@ func (w *web) isStill() bool {
 		if err != nil || err2 != nil || ours.InFlight || isThere && theirs.InFlight {
 			return false
 		}
-		if isThere && !x.isAccepted && theirs.Name != "" && w.process.watcher != nil {
-			w.process.watcher.Own(theirs.Name)
+		if isThere && !x.isAccepted && theirs.Name != "" {
+			w.process.Own(theirs.Name)
 			x.isAccepted = true
 		}
 		x.isSettled = x.fd < 0 && (x.isAccepted || !isThere)
@@ -449,31 +437,31 @@ func (w *web) isStill() bool {
 	return true
 }
 
-// close implements ends.
-func (w *web) close() {
+// Close implements [child.Ends].
+func (w *web) Close() {
 	for _, x := range w.exchanges {
-		closeEnd(&x.fd)
+		child.CloseEnd(&x.fd)
 	}
-	closeEnd(&w.port)
+	child.CloseEnd(&w.port)
 	if w.tcp != nil {
 		w.tcp.Close()
 		w.tcp = nil
 	}
 }
 
-// said implements connection.
-func (w *web) said() (frames []transport.Frame) {
+// Said implements connection.
+func (w *web) Said() (frames []transport.Frame) {
 	frames, w.frames = w.frames, nil
 	return frames
 }
 
-// untaken implements connection.
-func (w *web) untaken() (bytes int) {
+// Untaken implements connection.
+func (w *web) Untaken() (bytes int) {
 	for _, x := range w.exchanges {
 		if x.fd < 0 {
 			continue
 		}
-		bytes += len(x.waiting) + count(x.fd, syscall.TIOCOUTQ)
+		bytes += len(x.waiting) + child.Count(x.fd, syscall.TIOCOUTQ)
 		if socket, isThere, err := w.tcp.Find(w.server, x.local); err == nil && isThere {
 			bytes += socket.Unread
 		}
@@ -481,8 +469,8 @@ func (w *web) untaken() (bytes int) {
 	return bytes
 }
 
-// end implements connection: it deletes the session, if that has an id.
-func (w *web) end() {
+// End implements connection: it deletes the session, if that has an id.
+func (w *web) End() {
 	w.hasEnded = true
 	if w.session == "" {
 		return
@@ -522,10 +510,8 @@ func (w *web) proceed() (isMore bool) {
 		if !isLeft {
 			continue
 		}
-		select {
-		case <-w.process.stop:
+		if !w.process.Pause(min(x.response.retry, 10*time.Second)) { // which a client must wait
 			return false
-		case <-time.After(min(x.response.retry, 10*time.Second)): // which a client must wait
 		}
 		next := &exchange{seq: x.seq, unanswered: x.unanswered, isAlone: x.isAlone, isHello: x.isHello, resumes: x.resumes + 1, resumption: true}
 		next.response.isResumable = x.response.isResumable

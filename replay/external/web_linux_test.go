@@ -15,6 +15,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/mcprec/mcprec/replay/external/child"
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
@@ -238,7 +239,7 @@ func TestWebHealthy(t *testing.T) {
 func TestWebOpenBehindDelete(t *testing.T) {
 	for fault, isOpen := range map[string]bool{"keeps calls open": true, "ends calls with their session": false, "healthy": false} {
 		for _, end := range []Kind{End, LateEnd} {
-			played, err := serverPeer{Server: webServer(fault), events: session()[:6]}.play(Schedule{{Kind: end, First: 5, Last: 5}}, searching)
+			played, err := serverPeer{Server: webServer(fault), events: session()[:6]}.play(Schedule{{Kind: end, First: 5, Last: 5}}, child.Searching)
 			if err != nil || played.found != nil || slices.Equal(played.open, []uint64{5}) != isOpen {
 				t.Errorf("%s, %s: %v, found %+v, open %v", fault, end, err, played.found, played.open)
 			}

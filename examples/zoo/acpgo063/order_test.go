@@ -14,6 +14,7 @@ import (
 
 	"github.com/mcprec/mcprec/examples/zoo"
 	"github.com/mcprec/mcprec/replay/external"
+	"github.com/mcprec/mcprec/replay/external/child"
 	"github.com/mcprec/mcprec/store"
 )
 
@@ -26,7 +27,7 @@ const (
 func TestMain(m *testing.M) {
 	switch {
 	case len(os.Args) == 3 && os.Args[1] == passOn:
-		fmt.Fprintln(os.Stderr, external.PassOn(os.Args[2]))
+		fmt.Fprintln(os.Stderr, child.PassOn(os.Args[2]))
 		os.Exit(1)
 	case len(os.Args) > 2 && os.Args[1] == edit:
 		if err := ask(exec.Command(os.Args[2], os.Args[3:]...)); err != nil {

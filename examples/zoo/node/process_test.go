@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcprec/mcprec/examples/zoo"
 	"github.com/mcprec/mcprec/replay/external"
+	"github.com/mcprec/mcprec/replay/external/child"
 	"github.com/mcprec/mcprec/store"
 )
 
@@ -17,7 +18,7 @@ const passOn = "pass-on"
 
 func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == passOn {
-		fmt.Fprintln(os.Stderr, external.PassOn(os.Args[2]))
+		fmt.Fprintln(os.Stderr, child.PassOn(os.Args[2]))
 		os.Exit(1)
 	}
 	os.Exit(m.Run())

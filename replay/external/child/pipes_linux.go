@@ -1,4 +1,4 @@
-package external
+package child
 
 import (
 	"bytes"
@@ -9,8 +9,8 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-// pipes are our ends of a process's standard input and output. Of a client they are those of its server.
-type pipes struct {
+// Pipes are our ends of a process's standard input and output. Of a client they are those of its server.
+type Pipes struct {
 	in, out  int       // we write to in and read from out; -1: closed
 	listener *listener // where a client's server comes from; nil: a server
 
@@ -38,14 +38,14 @@ func pipe(weWrite bool) (theirs *os.File, ours int, err error) {
 	return os.NewFile(uintptr(their), "pipe"), ours, nil
 }
 
-// write hands bytes over. What the pipe has no room for goes with a later settle.
-func (p *pipes) write(data []byte) {
+// Write hands bytes over. What the pipe has no room for goes with a later [Process.Settle].
+func (p *Pipes) Write(data []byte) {
 	p.waiting = append(p.waiting, data...)
-	p.flush()
+	p.Flush()
 }
 
-// flush implements ends.
-func (p *pipes) flush() {
+// Flush implements [Ends].
+func (p *Pipes) Flush() {
 	for len(p.waiting) > 0 && p.in >= 0 {
 		count, err := syscall.Write(p.in, p.waiting)
 		if err == syscall.EINTR {
@@ -61,29 +61,25 @@ func (p *pipes) flush() {
 		p.waiting = p.waiting[count:]
 	}
 	if p.ending {
-		closeEnd(&p.in)
+		CloseEnd(&p.in)
 	}
 }
 
-// send implements connection: each frame is a line.
-func (p *pipes) send(frames []sending, splits []int, rest func()) {
-	var data []byte
-	for _, s := range frames {
-		data = append(append(data, s.frame.Bytes...), '\n')
-	}
+// Send hands bytes over. At each of the splits it calls rest before it goes on.
+func (p *Pipes) Send(data []byte, splits []int, rest func()) {
 	done := 0
 	for _, at := range splits {
 		if at > done && at < len(data) {
-			p.write(data[done:at])
+			p.Write(data[done:at])
 			done = at
 			rest()
 		}
 	}
-	p.write(data[done:])
+	p.Write(data[done:])
 }
 
-// said implements connection.
-func (p *pipes) said() (frames []transport.Frame) {
+// Said returns the lines that the process has written since the last call.
+func (p *Pipes) Said() (frames []transport.Frame) {
 	for _, line := range p.lines {
 		frames = append(frames, transport.Frame{Bytes: line})
 	}
@@ -92,14 +88,14 @@ func (p *pipes) said() (frames []transport.Frame) {
 	return frames
 }
 
-// end implements connection: it ends the input of the server, behind what there was no room for.
-func (p *pipes) end() {
+// End ends the input of the server, behind what there was no room for.
+func (p *Pipes) End() {
 	p.ending = true
-	p.flush()
+	p.Flush()
 }
 
-// narrow makes the pipe of the server's output as small as the kernel allows, and returns its size in bytes.
-func (p *pipes) narrow() int {
+// Narrow makes the pipe of the server's output as small as the kernel allows, and returns its size in bytes.
+func (p *Pipes) Narrow() int {
 	const setSize, getSize = 1031, 1032 // F_SETPIPE_SZ, F_GETPIPE_SZ
 	_, _, _ = syscall.Syscall(syscall.SYS_FCNTL, uintptr(p.out), setSize, 1)
 	size, _, errno := syscall.Syscall(syscall.SYS_FCNTL, uintptr(p.out), getSize, 0)
@@ -109,17 +105,17 @@ func (p *pipes) narrow() int {
 	return int(size)
 }
 
-// untaken returns how many bytes the process has not read. Of a socket it is only known whether there are any.
-func (p *pipes) untaken() int {
+// Untaken returns how many bytes the process has not read. Of a socket it is only known whether there are any.
+func (p *Pipes) Untaken() int {
 	if p.in < 0 {
 		return 0
 	}
-	return len(p.waiting) + count(p.in, syscall.TIOCINQ) + count(p.in, syscall.TIOCOUTQ)
+	return len(p.waiting) + Count(p.in, syscall.TIOCINQ) + Count(p.in, syscall.TIOCOUTQ)
 }
 
-// read implements ends.
-func (p *pipes) read(process *process) (isMore bool) {
-	for taken := 0; taken < mostAtOnce && !process.unread && !p.ended && p.out >= 0; {
+// Read implements [Ends].
+func (p *Pipes) Read(process *Process) (isMore bool) {
+	for taken := 0; taken < MostAtOnce && !process.Unread && !p.ended && p.out >= 0; {
 		var page [64 << 10]byte
 		count, err := syscall.Read(p.out, page[:])
 		if err == syscall.EINTR {
@@ -143,7 +139,7 @@ func (p *pipes) read(process *process) (isMore bool) {
 }
 
 // take takes bytes of lines.
-func (p *pipes) take(data []byte) {
+func (p *Pipes) take(data []byte) {
 	for {
 		piece, rest, isWhole := bytes.Cut(data, []byte("\n"))
 		p.rest = append(p.rest, piece...)
@@ -158,26 +154,32 @@ func (p *pipes) take(data []byte) {
 	}
 }
 
-// isStill implements ends. What was written to a pipe is there at once.
-func (p *pipes) isStill() bool { return true }
+// IsStill implements [Ends]. What was written to a pipe is there at once.
+func (p *Pipes) IsStill() bool { return true }
 
-// close implements ends.
-func (p *pipes) close() {
-	closeEnd(&p.in)
-	closeEnd(&p.out)
+// Close implements [Ends].
+func (p *Pipes) Close() {
+	CloseEnd(&p.in)
+	CloseEnd(&p.out)
 	p.listener.close()
 }
 
-// count asks how many bytes wait: those that can be read from a descriptor (TIOCINQ), or those written to
+// Count asks how many bytes wait: those that can be read from a descriptor (TIOCINQ), or those written to
 // it that nobody has read (TIOCOUTQ, of a socket alone).
-func count(fd int, what uintptr) int {
+func Count(fd int, what uintptr) int {
 	var count int32
 	_, _, _ = syscall.Syscall(syscall.SYS_IOCTL, uintptr(fd), what, uintptr(unsafe.Pointer(&count)))
 	return int(count)
 }
 
-// closeEnd closes a descriptor, and notes that.
-func closeEnd(fd *int) {
+// IsOpen reports whether the process reads what we write, as far as we know: of a client, whether a server of it runs.
+func (p *Pipes) IsOpen() bool { return p.in >= 0 }
+
+// IsEnded reports whether what the process writes to us is at its end.
+func (p *Pipes) IsEnded() bool { return p.ended }
+
+// CloseEnd closes a descriptor, and notes that.
+func CloseEnd(fd *int) {
 	if *fd < 0 {
 		return
 	}
@@ -187,10 +189,10 @@ func closeEnd(fd *int) {
 	*fd = -1
 }
 
-// hangUp ends the client's server: both pipes, and then the process, with status 0.
-func (p *pipes) hangUp() {
-	closeEnd(&p.in)
-	closeEnd(&p.out)
-	closeEnd(&p.listener.control)
+// HangUp ends the client's server: both pipes, and then the process, with status 0.
+func (p *Pipes) HangUp() {
+	CloseEnd(&p.in)
+	CloseEnd(&p.out)
+	CloseEnd(&p.listener.control)
 	p.waiting = nil
 }

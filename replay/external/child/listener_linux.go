@@ -1,4 +1,4 @@
-package external
+package child
 
 import (
 	"fmt"
@@ -70,7 +70,7 @@ func listen(passOn []string, folder string) (_ *listener, err error) {
 
 // answer takes the descriptors of a server that the client has started, or notes that the client has ended
 // it. It reports whether there was something.
-func (l *listener) answer(process *process, p *pipes) (isMore bool) {
+func (l *listener) answer(process *Process, p *Pipes) (isMore bool) {
 	if l == nil {
 		return false
 	}
@@ -80,7 +80,7 @@ func (l *listener) answer(process *process, p *pipes) (isMore bool) {
 		}
 		other, err := syscall.GetsockoptUcred(l.control, syscall.SOL_SOCKET, syscall.SO_PEERCRED)
 		if err != nil || int(other.Uid) != os.Getuid() { // any user of the machine may connect
-			closeEnd(&l.control)
+			CloseEnd(&l.control)
 			return false
 		}
 		l.began = false
@@ -92,7 +92,7 @@ func (l *listener) answer(process *process, p *pipes) (isMore bool) {
 	case err != nil:
 		return false // nothing has come
 	case size == 0: // it was killed
-		p.hangUp()
+		p.HangUp()
 		return l.began
 	}
 	messages, err := syscall.ParseSocketControlMessage(rights[:rightsSize])
@@ -107,22 +107,26 @@ func (l *listener) answer(process *process, p *pipes) (isMore bool) {
 	for _, end := range ends {
 		_ = syscall.SetNonblock(end, true) // a pipe and a socket can
 	}
-	process.watcher.Own(procfs.Name(p.in), procfs.Name(p.out), procfs.Name(l.control))
+	process.Own(procfs.Name(p.in), procfs.Name(p.out), procfs.Name(l.control))
 	p.rest, p.lines, p.waiting, p.held = nil, nil, nil, 0
-	p.ended, process.unread = false, false
+	p.ended, process.Unread = false, false
 	l.began = true
 	l.starts++
 	return true
 }
 
-// isAwaited reports whether the client has started a server beside the one it has.
-func (l *listener) isAwaited() bool {
+// Starts returns how often the client has started its server. The pipes are those to the latest.
+func (p *Pipes) Starts() int { return p.listener.starts }
+
+// IsAwaited reports whether the client has started a server beside the one it has.
+func (p *Pipes) IsAwaited() bool {
+	l := p.listener
 	if l.control < 0 {
 		return false
 	}
 	other, _, _ := syscall.Accept4(l.socket, syscall.SOCK_CLOEXEC|syscall.SOCK_NONBLOCK)
 	isThere := other >= 0
-	closeEnd(&other)
+	CloseEnd(&other)
 	return isThere
 }
 
@@ -131,8 +135,8 @@ func (l *listener) close() {
 	if l == nil {
 		return
 	}
-	closeEnd(&l.control)
-	closeEnd(&l.socket)
+	CloseEnd(&l.control)
+	CloseEnd(&l.socket)
 	if l.script != "" {
 		_ = os.Remove(l.script)
 	}

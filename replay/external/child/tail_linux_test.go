@@ -1,6 +1,6 @@
 //go:build amd64 || arm64
 
-package external
+package child
 
 import (
 	"strings"
@@ -20,13 +20,13 @@ func TestTailIsShort(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer run.End()
-	p, _, err := startServer(Server{Command: []string{"sh", "-c", script}}, place{Run: run, dir: t.TempDir()})
+	p, _, err := StartServer(Program{Command: []string{"sh", "-c", script}}, Place{Run: run, Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer p.kill()
+	defer p.Kill()
 	for look := (procfs.Look{}); look.Activity != procfs.Timed; { // it has written all
-		look, _ = p.settle(searching)
+		look, _ = p.Settle(Searching)
 		if look.Activity == procfs.Ended {
 			t.Fatalf("it ended: %s", p.status)
 		}
@@ -40,7 +40,7 @@ func TestTailIsShort(t *testing.T) {
 	if info.Size() < 300e6 || disk > 2*slack {
 		t.Errorf("%d bytes were written, and %d are on the disk", info.Size(), disk)
 	}
-	if got := p.stderr(); got != "Error: boom" {
+	if got := p.Stderr(); got != "Error: boom" {
 		t.Errorf("its last words: %q", got)
 	}
 }
@@ -62,5 +62,23 @@ func TestTailAfterAHole(t *testing.T) {
 	}
 	if got := string(tail.text()); got != "boom" || err != nil {
 		t.Errorf("got %q, %v", got, err)
+	}
+}
+
+// TestLastWords holds which line of its standard error output tells why a process has ended.
+func TestLastWords(t *testing.T) {
+	for text, want := range map[string]string{
+		"":         "",
+		"a\nb\n\n": "b",
+		"Traceback (most recent call last):\n  File \"x.py\", line 1\nValueError: no\n": "ValueError: no",
+		"node:events:497\n      throw er;\n      ^\n\nError: listen EADDRINUSE\n    at Server.listen (node:net:1)\nEmitted 'error' event on Server instance at:\n    at x {\n  code: 'E'\n}\n\nNode.js v20.20.2\n": "Error: listen EADDRINUSE",
+		"file.js:1\nthrow new Error('no')\n^\n\nError: no\n    at file.js:1:7\n\nNode.js v20.20.2\n":                                                                                                               "Error: no",
+		"Error [ERR_X]: no {\n  code: 'ERR_X'\n}\n": "Error [ERR_X]: no",
+		"panic: no [recovered]\n\ngoroutine 7 [running]:\nmain.f()\n\t/x/main.go:254 +0x2fc\ncreated by x\n\t/x/conn.go:684 +0x1fa\n": "panic: no [recovered]",
+		"  indented alone": "indented alone",
+	} {
+		if got := lastWords(text); got != want {
+			t.Errorf("of %q: %q, want %q", text, got, want)
+		}
 	}
 }

@@ -1,6 +1,6 @@
 //go:build amd64 || arm64
 
-package external
+package child
 
 import (
 	"io"
@@ -36,7 +36,7 @@ func TestStartAlone(t *testing.T) {
 			others[i] = above(ends[0], 100)
 		}
 		writer := above(ends[1], 800)
-		closeEnd(&ends[1])
+		CloseEnd(&ends[1])
 		cmd := exec.Command("cat")
 		input, err := cmd.StdinPipe()
 		if err == nil {
@@ -45,12 +45,12 @@ func TestStartAlone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		closeEnd(&writer)
+		CloseEnd(&writer)
 		isClosed := isReady(ends[0])
 		for i := range others {
-			closeEnd(&others[i])
+			CloseEnd(&others[i])
 		}
-		closeEnd(&ends[0])
+		CloseEnd(&ends[0])
 		_ = input.Close()
 		if err := cmd.Wait(); err != nil || !isClosed {
 			t.Fatalf("the process still has the pipe (%v)", err)
@@ -79,7 +79,7 @@ func TestKillDetached(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer run.End()
-	p, _, err := startServer(Server{Command: []string{"sh", "-c", detached, path}}, place{Run: run, dir: t.TempDir()})
+	p, _, err := StartServer(Program{Command: []string{"sh", "-c", detached, path}}, Place{Run: run, Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func TestKillDetached(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.kill()
+	p.Kill()
 	if _, err := io.ReadAll(open); err != nil {
 		t.Fatal(err)
 	}
@@ -115,24 +115,24 @@ func TestEndlessOutput(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer run.End()
-			p, pipes, err := startServer(Server{Command: strings.Fields(want.command)}, place{Run: run, dir: t.TempDir()})
+			p, pipes, err := StartServer(Program{Command: strings.Fields(want.command)}, Place{Run: run, Dir: t.TempDir()})
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer p.kill()
-			patience := patience{running: want.running}
-			for !p.gone && !p.isEndless {
-				p.settle(patience)
+			defer p.Kill()
+			patience := Patience{Running: want.running}
+			for !p.IsGone() && !p.isEndless {
+				p.Settle(patience)
 				if want.isHeard {
-					pipes.said()
+					pipes.Said()
 				}
 			}
-			look, _ := p.settle(patience)
-			pipes.said()
+			look, _ := p.Settle(patience)
+			pipes.Said()
 			if look.Activity != want.activity || p.status != want.status {
 				t.Errorf("%v, %q", look, p.status)
 			}
-			if _, isMoved := p.settle(patience); isMoved || pipes.said() != nil {
+			if _, isMoved := p.Settle(patience); isMoved || pipes.Said() != nil {
 				t.Error("it is still heard")
 			}
 		})

@@ -1,0 +1,60 @@
+//go:build !linux
+
+package child
+
+import (
+	"time"
+
+	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/procfs"
+)
+
+// Process is never made: see [procfs.Supported].
+type Process struct {
+	Unread bool
+	onLinux
+}
+
+// onLinux has the methods that a Process has there.
+type onLinux interface {
+	Settle(Patience) (look procfs.Look, isMoved bool)
+	IsGone() bool
+	IsInterrupted() bool
+	IsStopped() bool
+	Pause(time.Duration) bool
+	Status() string
+	Exit() error
+	Kill()
+	Stderr() string
+	Stdout() string
+	Lines() []string
+}
+
+// Pipes are never made, either.
+type Pipes struct{ pipesOnLinux }
+
+// pipesOnLinux has the methods that Pipes have there.
+type pipesOnLinux interface {
+	Write([]byte)
+	Send([]byte, []int, func())
+	Said() []transport.Frame
+	Untaken() int
+	End()
+	HangUp()
+	Narrow() int
+	IsOpen() bool
+	IsEnded() bool
+	IsAwaited() bool
+	Starts() int
+}
+
+// StartServer returns an error: processes are played to on Linux.
+func StartServer(Program, Place) (*Process, *Pipes, error) { return nil, nil, procfs.Supported() }
+
+// StartClient returns an error.
+func StartClient(Program, []string, Place) (*Process, *Pipes, error) {
+	return nil, nil, procfs.Supported()
+}
+
+// PassOn returns an error.
+func PassOn(string) error { return procfs.Supported() }
