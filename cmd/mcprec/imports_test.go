@@ -27,7 +27,7 @@ const goSDK = "github.com/modelcontextprotocol/go-sdk"
 // goes one way, and so do imports. A new package goes on the lowest line on which this test passes.
 var floors = []string{
 	"transport/acp transport/mcp transport/procfs transport/phrase store/varint replay/internal/interrupt",
-	"transport transport/leftover replay/explore/stacks cmd/mcprec/internal/output",
+	"transport transport/lastwords transport/leftover replay/explore/stacks cmd/mcprec/internal/output",
 	"replay/external/sourceline store transport/framing transport/streamable replay/schema examples/hang examples/progress",
 	"replay/external/child store/chunk store/httpevent store/mask store/mask/masktest store/memstore store/storetest recorder/outage replay/timeline replay/internal/replaytest cmd/mcprec/internal/cli",
 	"store/boltstore store/foreign recorder replay/closed replay/filter replay/match replay/order replay/otlp replay/sequence replay/surface replay/why replay/workload cmd/mcprec/internal/clientconfig cmd/mcprec/internal/releases cmd/mcprec/internal/retention",

@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
 
 	"github.com/mcprec/mcprec/replay/external/sourceline"
+	"github.com/mcprec/mcprec/transport/lastwords"
 	"github.com/mcprec/mcprec/transport/procfs"
 )
 
@@ -320,8 +322,15 @@ func (p *Process) shorten() {
 	p.errors.shorten()
 }
 
-// Stderr returns the last line that the process wrote there and that says something.
-func (p *Process) Stderr() string { return lastWords(string(p.errors.text())) }
+// Stderr returns the line that the process wrote there which says what went wrong, or else the last one.
+func (p *Process) Stderr() string {
+	lines := strings.Split(string(p.errors.text()), "\n")
+	headline, last := lastwords.Find(lines)
+	if headline >= 0 {
+		last = headline
+	}
+	return strings.TrimSuffix(strings.TrimSpace(lines[last]), " {")
+}
 
 // Lines asks a process that hangs which lines of its source hold what waits, if it was started for that. A program in
 // Go has ended then.

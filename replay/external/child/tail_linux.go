@@ -3,8 +3,6 @@ package child
 import (
 	"bytes"
 	"os"
-	"slices"
-	"strings"
 	"syscall"
 )
 
@@ -67,23 +65,4 @@ func (t *tail) close() {
 	if t != nil {
 		_ = t.file.Close()
 	}
-}
-
-// lastWords returns the last line of what a process wrote before it ended, without those behind it that node
-// adds to each error: its stack, its members, and the version of node. Of a program in Go that panics it is the panic.
-func lastWords(text string) string {
-	lines := strings.Split(strings.TrimSpace(text), "\n")
-	for _, line := range slices.Backward(lines) {
-		if strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {
-			return line
-		}
-	}
-	added := []string{" ", "}", "Node.js v", "Emitted 'error' event"}
-	for _, line := range slices.Backward(lines) {
-		isAdded := func(prefix string) bool { return strings.HasPrefix(line, prefix) }
-		if line != "" && !slices.ContainsFunc(added, isAdded) {
-			return strings.TrimSuffix(line, " {")
-		}
-	}
-	return lines[len(lines)-1]
 }

@@ -65,8 +65,8 @@ func TestTailAfterAHole(t *testing.T) {
 	}
 }
 
-// TestLastWords holds which line of its standard error output tells why a process has ended.
-func TestLastWords(t *testing.T) {
+// TestStderr holds which line of its standard error output tells why a process has ended.
+func TestStderr(t *testing.T) {
 	for text, want := range map[string]string{
 		"":         "",
 		"a\nb\n\n": "b",
@@ -77,8 +77,16 @@ func TestLastWords(t *testing.T) {
 		"panic: no [recovered]\n\ngoroutine 7 [running]:\nmain.f()\n\t/x/main.go:254 +0x2fc\ncreated by x\n\t/x/conn.go:684 +0x1fa\n": "panic: no [recovered]",
 		"  indented alone": "indented alone",
 	} {
-		if got := lastWords(text); got != want {
+		tail, err := newTail(t.TempDir(), 1<<20)
+		if err == nil {
+			_, err = tail.file.WriteString(text)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := (&Process{errors: tail}).Stderr(); got != want {
 			t.Errorf("of %q: %q, want %q", text, got, want)
 		}
+		tail.close()
 	}
 }
