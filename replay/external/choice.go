@@ -39,6 +39,8 @@ const (
 	LateCancel Kind = "later"   // the client cancels First when the server is at rest, if it is unanswered
 	End        Kind = "end"     // the client ends its output right behind the write of First
 	LateEnd    Kind = "endrest" // the client ends its output behind First when the server is at rest
+	Term       Kind = "term"    // the client sends SIGTERM behind First when the server is at rest, and ends its output then
+	Gone       Kind = "gone"    // the client reads no more when it sends First, and ends its output when the server is at rest
 	Order      Kind = "order"   // Frames go out in this order
 )
 
@@ -126,7 +128,7 @@ func ParseToken(text string) (Schedule, error) {
 		case Order:
 			want = len(numbers)
 			c.Frames = numbers
-		case Ahead, Cancel, LateCancel, End, LateEnd, Cut, HangUp, Early, Late, Ping, Close:
+		case Ahead, Cancel, LateCancel, End, LateEnd, Term, Gone, Cut, HangUp, Early, Late, Ping, Close:
 		default:
 			return nil, fmt.Errorf("token %q: there is no choice %q", text, c.Kind)
 		}

@@ -20,6 +20,7 @@ func TestToken(t *testing.T) {
 		{{Kind: Split, First: 7, Last: 7, At: 20}, {Kind: Cancel, First: 7, Last: 7}, {Kind: LateCancel, First: 8, Last: 8}, {Kind: End, First: 9, Last: 9}},
 		{{Kind: Unread, First: 2, Last: 9}, {Kind: Hold, First: 3, Last: 4}, {Kind: Ahead, First: 4, Last: 4}},
 		{{Kind: Order, First: 5, Last: 7, Frames: []uint64{7, 5, 6}}},
+		{{Kind: Term, First: 5, Last: 5}, {Kind: Gone, First: 7, Last: 7}},
 	} {
 		got, err := ParseToken(s.Token())
 		if err != nil || !reflect.DeepEqual(got, s) {
@@ -87,8 +88,9 @@ func TestList(t *testing.T) {
 	if beside <= (len(got)-alone)/2 {
 		t.Errorf("%d of %d orders with several choices have two about the same messages", beside, len(got)-alone)
 	}
-	// Two pairs, a triple, four ends, two at rest, four cancellations, four splits, one hold, two unread.
-	if alone != 20 || len(got) != 90 {
+	// Two pairs, a triple, four ends, two at rest, four cancellations, four splits, one hold, two unread, one SIGTERM, one
+	// closed output.
+	if alone != 22 || len(got) != 90 {
 		t.Errorf("%d of %d orders have one choice", alone, len(got))
 	}
 }
@@ -111,8 +113,10 @@ func TestChoices(t *testing.T) {
 		{"behind a handshake", client, []frame{hello, {seq: 4}}, "close1 close4 ping4 unread1-4"},
 		{"behind no handshake", client, []frame{{seq: 1}, {seq: 4}}, "close1 close4 unread1-4"},
 		{"of the client", stdio, []frame{{seq: 4, size: 1}}, "end4"},
-		{"a request", stdio, []frame{{seq: 4, isRequest: true, size: 2}}, "end4 endrest4 cancel4 later4 split4@1 unread4-4"},
+		{"a request", stdio, []frame{{seq: 4, isRequest: true, size: 2}}, "end4 endrest4 cancel4 later4 split4@1 unread4-4 term4 gone4"},
 		{"initialize", stdio, []frame{hello}, "end1"},
+		{"a request that comes again", stdio, []frame{{seq: 4, isRequest: true, what: "a"}, {seq: 5, isRequest: true, what: "a"}, {seq: 6, isRequest: true, what: "b"}},
+			"end4 end5 end6 endrest4 endrest5 endrest6 cancel4 later4 cancel5 later5 cancel6 later6 unread4-6 unread5-6 unread6-6 term4 term6 gone4 gone6"},
 		{"one behind which the server asks", stdio, []frame{{seq: 4, asks: true}, {seq: 5}, {seq: 6}, {seq: 7}, {seq: 8}}, "end4 end5 end6 end7 end8 hold4-7"},
 		{"two that may go out at once", stdio, []frame{{seq: 1, isHello: true, beside: []uint64{1, 4}}, {seq: 4, beside: []uint64{4, 5}}}, "join1-4 join4-5 end1 end4"},
 		{"the same over HTTP", web, []frame{{seq: 1, isHello: true, beside: []uint64{1, 4}}, {seq: 4, beside: []uint64{4, 5}}}, "join4-5 end1 end4"},

@@ -368,6 +368,7 @@ func (x *explorer) count(played play) {
 	x.report.Unheeded = played.addTo(x.report.Unheeded, played.unheeded)
 	x.report.Dropped = played.addTo(x.report.Dropped, played.dropped)
 	x.report.Open = played.addTo(x.report.Open, played.open)
+	x.report.Outlasted = played.addTo(x.report.Outlasted, played.outlasted)
 	x.tell("", "")
 }
 
@@ -455,8 +456,14 @@ func (x *explorer) judge(schedule Schedule, played play) error {
 
 // keyOf tells findings apart: the same calls show one bug in many schedules.
 func (x *explorer) keyOf(found *fault) string {
-	if found.kind == Lingers || found.kind == Died {
+	if found.kind == Died {
 		return string(found.kind)
+	}
+	if found.kind == Lingers { // one that goes on when its input closes does so at the rougher ends, too
+		if x.told[string(Lingers)] || found.at == "" {
+			return string(Lingers)
+		}
+		return string(Lingers) + "\n" + string(found.at)
 	}
 	words := []string{string(found.kind)}
 	if found.kind == Different {
@@ -491,6 +498,9 @@ func (x *explorer) confirm(schedule Schedule, first play) (err error) {
 	schedule, first, err = x.simplify(schedule, first)
 	if err != nil {
 		return err
+	}
+	if x.told[x.keyOf(first.found)] {
+		return nil
 	}
 	kind := first.found.kind
 	held, best := 1, first
@@ -570,7 +580,22 @@ func (x *explorer) simplify(schedule Schedule, first play) (Schedule, play, erro
 			i++
 		}
 	}
-	return schedule, first, nil
+	return x.simplifyEnd(schedule, first)
+}
+
+// simplifyEnd puts the end of the input in the place of a rougher end of a server that does not exit, if that is enough.
+func (x *explorer) simplifyEnd(schedule Schedule, first play) (Schedule, play, error) {
+	at := slices.IndexFunc(schedule, func(c Choice) bool { return first.found.at != "" && c.Kind == first.found.at })
+	if at < 0 {
+		return schedule, first, nil
+	}
+	simpler := slices.Clone(schedule)
+	simpler[at].Kind = LateEnd
+	played, err := x.playOnce(simpler, x.patience)
+	if err == nil && played.found != nil && played.found.kind == Lingers {
+		return simpler, played, nil
+	}
+	return schedule, first, err
 }
 
 // serialise looks for an order of the calls of a burst that explains its answers. Where none does, the smallest
@@ -682,6 +707,9 @@ func (x *explorer) add(schedule Schedule, found *fault, held int, played play) {
 	f.Choices = x.inWords(schedule)
 	f.Certain = found.isCertain()
 	f.Lines = played.lines
+	if found.kind == Lingers && x.peer.name() == "server" {
+		f.When = map[Kind]string{"": "its input closes", Term: "it gets SIGTERM, and its input closes then", Gone: "its output closes, and its input then"}[found.at]
+	}
 	if found.kind == Hang || found.kind == Lingers {
 		f.Stand = found.look.String()
 		switch {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -56,14 +57,20 @@ func TestMain(m *testing.M) {
 func serve(fault string) (status int) {
 	count := 0
 	page := make([]byte, 1<<20)
+	ending := prepareEnding(fault)
 	answer := func(m transport.Message, result string) {
-		fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", m.ID, result)
+		if _, err := fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", m.ID, result); err != nil && fault == "stays without output" {
+			ending.stays.Store(true)
+		}
 	}
 	var rest []byte
 	var work *transport.Message // the call that goes on until the call finish comes
 	for {
 		size, err := os.Stdin.Read(page)
 		if err != nil {
+			if ending.stays.Load() || work != nil && fault == "lingers in a call" {
+				fault = "lingers"
+			}
 			return atEnd(fault)
 		}
 		rest = append(rest, page[:size]...)
@@ -105,7 +112,7 @@ func serve(fault string) (status int) {
 				}
 				if timeline.TargetOf(m) == "finish" {
 					answer(m, `{}`)
-					m = *work
+					m, work = *work, nil
 				}
 				if startsFile := os.Getenv(startsEnv); startsFile != "" && !isEarlyStart(startsFile) {
 					continue // not before the end of the input, and then it ends
@@ -135,10 +142,32 @@ func messagesIn(data []byte) (list []transport.Message) {
 	return list
 }
 
+// ending is what a server knows of its end.
+type ending struct{ stays atomic.Bool }
+
+// prepareEnding sees to the signals of a server's end.
+func prepareEnding(fault string) *ending {
+	e := &ending{}
+	switch fault {
+	case "swallows SIGTERM", "swallows SIGTERM and lingers":
+		signal.Ignore(syscall.SIGTERM)
+	case "stays at SIGTERM":
+		asked := make(chan os.Signal, 1)
+		signal.Notify(asked, syscall.SIGTERM)
+		go func() {
+			<-asked
+			e.stays.Store(true)
+		}()
+	case "ignores a broken pipe", "stays without output":
+		signal.Ignore(syscall.SIGPIPE)
+	}
+	return e
+}
+
 // atEnd is what a server does at the end of its input.
 func atEnd(fault string) (status int) {
 	switch fault {
-	case "lingers", "loses and lingers":
+	case "lingers", "loses and lingers", "swallows SIGTERM and lingers":
 		reader, writer, err := os.Pipe() // both ends are its own: nothing comes
 		if err == nil {
 			_, _ = io.Copy(io.Discard, reader)

@@ -42,6 +42,7 @@ type play struct {
 	dropped   []uint64 // requests behind which the client ended, and which a server did not answer any more
 	cancelled []uint64 // requests that the recorded client cancels, so that none of them is owed an answer
 	open      []uint64 // requests whose responses a server left open behind the DELETE of their session
+	outlasted []uint64 // requests behind which a server got SIGTERM, and ended only when its input did
 
 	isUnjudged bool // a client asked for what the recording does not have
 
@@ -57,6 +58,7 @@ type fault struct {
 	kind   Fault
 	events []uint64 // the requests that it is about, or of a client the frames
 	look   procfs.Look
+	at     Kind // of a server that does not exit: [Term] or [Gone]; "": the end of its input alone
 	detail string
 }
 

@@ -26,6 +26,8 @@ type Report struct {
 	Unheeded    []Request `json:"unheeded,omitempty"` // requests that a server answered long after it had read their cancellation
 	Dropped     []Request `json:"dropped,omitempty"`  // requests that a server did not answer whose client ended right behind them
 	Open        []Request `json:"open,omitempty"`     // requests whose responses a server left open behind the DELETE of their session
+	// Outlasted are requests behind which a server got SIGTERM, and ended only when its input did.
+	Outlasted []Request `json:"outlasted_sigterm,omitempty"`
 	// Failed is set if nothing could be compared: in the recorded order the server answered with errors alone,
 	// and the recorded one had results. It lists the errors.
 	Failed   []string      `json:"failed,omitempty"`
@@ -42,6 +44,7 @@ type Finding struct {
 	Certain  bool      `json:"certain"` // false: something else than mcprec could still have moved the server
 	Requests []Request `json:"requests"`
 	Stand    string    `json:"stand,omitempty"` // how the end under test stands, at a hang
+	When     string    `json:"when,omitempty"`  // a server does not exit
 	Detail   string    `json:"detail,omitempty"`
 	Lines    []string  `json:"lines,omitempty"` // of source, that hold what waits at a hang
 	Choices  []string  `json:"choices"`         // in words
@@ -100,6 +103,9 @@ func (r Report) Rest() string {
 	}
 	if len(r.Open) > 0 {
 		fmt.Fprintf(&b, "note: the client deleted its session, and the server came to rest with a response still open, and without an answer: %s\n", names(r.Open))
+	}
+	if len(r.Outlasted) > 0 {
+		fmt.Fprintf(&b, "note: the server goes on after SIGTERM until its input closes: %s\n", names(r.Outlasted))
 	}
 	b.WriteString(r.unlikeText())
 	found := "nothing was found"
@@ -244,7 +250,7 @@ func (f Finding) aboutServer() string {
 		}
 		return "LOST: the client ended its output, and the server ended without an answer to " + requests
 	case Lingers:
-		return f.head("DOES NOT EXIT", "does not exit") + " when its input closes: " + f.Stand
+		return strings.TrimSuffix(f.head("DOES NOT EXIT", "does not exit")+" when "+f.When+": "+f.Stand+"; "+f.Detail, "; ")
 	}
 	if len(f.Requests) == 1 {
 		return "RACE: these calls affect each other: together with what goes before it, another answer than alone: " + requests

@@ -132,6 +132,12 @@ func (w *scriptWriter) moves(s *Shown) {
 			w.line("listen")
 		case Ended:
 			w.line("finish")
+		case Shut:
+			w.line("shut")
+		case Signaled:
+			if hasEnded := slices.ContainsFunc(s.Moves[:i], func(m Move) bool { return m.Kind == Ended }); !hasEnded { // else it goes on already
+				w.line("terminate")
+			}
 		}
 	}
 }
@@ -182,14 +188,17 @@ func (w *scriptWriter) answer(id json.RawMessage) {
 // verdict writes what shows the finding.
 func (w *scriptWriter) verdict(s *Shown) {
 	f := s.Finding
-	hasEnded := slices.ContainsFunc(s.Moves, func(m Move) bool { return m.Kind == Ended })
+	ended := slices.IndexFunc(s.Moves, func(m Move) bool { return m.Kind == Ended })
+	isRough := slices.ContainsFunc(s.Moves[:max(ended, 0)], func(m Move) bool { return m.Kind == Shut || m.Kind == Signaled })
 	w.line("")
 	if f.Kind == Lingers || f.Kind == Died || len(f.Requests) == 0 {
 		switch {
-		case f.Kind == Died && !hasEnded:
+		case f.Kind == Died && ended < 0:
 			w.line(`await ended; ran; ended && shows "the server ended by itself, with status $(cat "$dir/status")"`)
 			w.line(`hidden "the server goes on"`)
-		case !hasEnded:
+		case isRough:
+			w.line("leaves")
+		case ended < 0:
 			w.line("finish")
 			fallthrough
 		default:

@@ -25,6 +25,8 @@ rest() { sleep "${REST:-0.5}"; }           # the server comes to rest
 deaf() { kill -STOP $reader; }             # its output is not read
 listen() { kill -CONT $reader; }           # and is read again
 finish() { exec 3>&-; }                    # its input ends
+shut() { kill -9 $reader; wait $reader; } 2>/dev/null # nobody reads its output any more
+terminate() { kill $(cat "$dir/server"); } # it gets SIGTERM
 ended() { [ -s "$dir/status" ]; }          # the server has ended
 said() { grep -q -- "$1" "$dir/out"; }
 answered() { grep -- "\"id\" *: *$1 *[,}]" "$dir/out" | grep -q '"result" *:\|"error" *:'; }
@@ -48,6 +50,11 @@ answer() { # ID NAME
 	answered "$1" || shows "the server ended with status $(cat "$dir/status"), without an answer to $2 (id $1)"
 }
 question() { await overOr said "\"method\" *: *\"$1\"" || hidden "the server did not ask $1"; }
+leaves() { # it must end, with whatever status
+	await ended || shows "the server goes on ${PATIENCE:-10} s after that and the end of its input"
+	ran
+	hidden "the server ended with status $(cat "$dir/status")"
+}
 ends() { # it must end, with status 0
 	await ended || shows "the server goes on ${PATIENCE:-10} s after its input has closed"
 	ran

@@ -21,6 +21,8 @@ func TestScript(t *testing.T) {
 		{"dies", "x1.cancel5", "reproduced: the server ended by itself, with status 3\n", "not reproduced: the server goes on\n"},
 		{"lingers", "x1.default", "reproduced: the server goes on 1 s after its input has closed\n", "not reproduced: the server ended with status 0\n"},
 		{"late", "x1.endrest5", "reproduced: the server ended with status 0, without an answer to tools/call add (id 1)\n", "not reproduced: every call was answered\n"},
+		{"stays at SIGTERM", "x1.term5", "reproduced: the server goes on 1 s after that and the end of its input\n", "not reproduced: the server ended with status 143\n"},
+		{"stays without output", "x1.gone5", "reproduced: the server goes on 1 s after that and the end of its input\n", "not reproduced: the server ended with status "},
 		{"loses", "x1.join5-7", "what the server said; the recorded order and this one differ as told above:\n", "what the server said; the recorded order and this one differ as told above:\n"},
 	} {
 		t.Run(row.fault, func(t *testing.T) {

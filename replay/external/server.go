@@ -104,6 +104,8 @@ type connection interface {
 	Untaken() int
 	// End says to the server that the client has ended.
 	End()
+	// Shut closes the server's output. Over HTTP it does nothing.
+	Shut()
 }
 
 // stdio is a connection over the pipes to a server: each frame is a line.
@@ -235,7 +237,8 @@ func droppedIn(events []store.Event) map[planned]bool {
 
 // choices returns the choices of the client that can be made alone, by kind.
 func (s serverPeer) choices(frames []frame) [][]Choice {
-	var ends, lateEnds, cancels, splits, holds, unread, cuts, hangUps []Choice
+	var ends, lateEnds, cancels, splits, holds, unread, cuts, hangUps, terms, gone []Choice
+	asked := map[string]bool{}
 	for i, f := range frames {
 		ends = append(ends, Choice{Kind: End, First: f.seq, Last: f.seq})
 		if s.URL == "" && f.isRequest && !f.isHello {
@@ -260,12 +263,17 @@ func (s serverPeer) choices(frames []frame) [][]Choice {
 		if s.URL != "" && f.isRequest && !f.isHello {
 			hangUps = append(hangUps, Choice{Kind: HangUp, First: f.seq, Last: f.seq})
 		}
+		if s.URL == "" && f.isRequest && !f.isHello && !asked[f.what] { // a server over HTTP is there for the next client
+			asked[f.what] = true
+			terms = append(terms, Choice{Kind: Term, First: f.seq, Last: f.seq})
+			gone = append(gone, Choice{Kind: Gone, First: f.seq, Last: f.seq})
+		}
 	}
 	together := frames
 	if s.URL != "" { // the answer to initialize names the session
 		together = slices.DeleteFunc(slices.Clone(frames), func(f frame) bool { return f.isHello })
 	}
-	return append(joins(together), ends, lateEnds, cancels, splits, holds, unread, cuts, hangUps)
+	return append(joins(together), ends, lateEnds, cancels, splits, holds, unread, cuts, hangUps, terms, gone)
 }
 
 // joins implements peer: of a client the requests meet.
@@ -315,6 +323,10 @@ func (s serverPeer) words(c Choice, name func(uint64) string) string {
 		return fmt.Sprintf("the client ends its output right behind the write of %s", first)
 	case LateEnd:
 		return fmt.Sprintf("the client ends its output behind %s, while the call runs and the server sleeps", first)
+	case Term:
+		return fmt.Sprintf("the client sends SIGTERM behind %s, when the server sleeps, and ends its output then", first)
+	case Gone:
+		return fmt.Sprintf("the client closes the server's output, writes %s, and ends its own output when the server sleeps", first)
 	}
 	return Schedule{c}.Token()
 }

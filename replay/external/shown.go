@@ -48,6 +48,8 @@ const (
 	Muted                   // the recorded end reads nothing from here on
 	Unmuted                 // it reads again
 	Ended                   // it closed its output
+	Shut                    // it closed its input: it reads no more
+	Signaled                // it sent SIGTERM to the process
 	Left                    // the process ended
 )
 
@@ -197,6 +199,10 @@ func (s *Shown) Events(header store.Header) []store.Event {
 			}
 		case Ended:
 			add(store.EOF, s.from, store.EncodePayload(store.EOFInfo{By: "sender"}), m.At)
+		case Shut:
+			add(store.EOF, s.from.Reverse(), store.EncodePayload(store.EOFInfo{By: "receiver"}), m.At)
+		case Signaled:
+			add(store.Signal, transport.NoDirection, store.EncodePayload(store.SignalInfo{Signal: "terminated", Passed: true}), m.At)
 		case Left:
 			add(store.Exited, transport.NoDirection, store.EncodePayload(m.Exit), m.At)
 		}

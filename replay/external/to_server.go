@@ -75,8 +75,13 @@ func (p *player) run() {
 		if len(chunk) == 0 {
 			break
 		}
-		if how := p.send(chunk); how != "" {
-			p.end(how)
+		switch how := p.send(chunk); how.Kind {
+		case "":
+		case Term, Gone:
+			p.endRoughly(how)
+			return
+		default:
+			p.end(how.Kind)
 			return
 		}
 	}
@@ -174,8 +179,8 @@ func (p *player) next() (chunk []sending) {
 }
 
 // send sends frames in one write, or where the schedule splits it in two, with what the schedule has at
-// them. how is the choice to end the client's output behind them, if the schedule has one.
-func (p *player) send(chunk []sending) (how Kind) {
+// them. how is the choice to end behind them, if the schedule has one.
+func (p *player) send(chunk []sending) (how Choice) {
 	var behind []sending
 	var hangUps []*request
 	var splits []int
@@ -212,12 +217,16 @@ func (p *player) send(chunk []sending) (how Kind) {
 				}
 			case HangUp:
 				hangUps = append(hangUps, requests...)
-			case End, LateEnd:
-				how = c.Kind
+			case End, LateEnd, Term, Gone:
+				how = c
 			}
 		}
 	}
 	p.asked = false
+	if how.Kind == Gone { // before the server can have answered
+		p.play.trace.add(Shut)
+		p.line.Shut()
+	}
 	p.play.trace.mute(p.process.Unread)
 	p.write(append(slices.Clone(chunk), behind...), splits...)
 	for _, request := range hangUps {
@@ -476,23 +485,10 @@ func (p *player) end(how Kind) {
 		return
 	}
 	p.asked = len(p.kept) > 0
-	began := time.Now()
-	for {
-		look, isMoved := p.process.Settle(p.patience)
-		if isMoved {
-			p.hear()
-			continue
-		}
-		if look.Activity == procfs.Ended {
-			break
-		}
-		if !p.patience.IsWorthIt(look, time.Since(began)) {
-			p.failStill(look)
-			return
-		}
-		time.Sleep(500 * time.Microsecond)
+	if look := p.awaitEnd(p.patience); look.Activity != procfs.Ended {
+		p.failStill(look)
+		return
 	}
-	p.hear()
 	switch {
 	case p.process.Status() != "":
 		p.fail(Died, procfs.Look{Activity: procfs.Ended}, p.process.Status())
@@ -502,6 +498,53 @@ func (p *player) end(how Kind) {
 	case how == End:
 		for _, r := range p.owed() {
 			p.play.dropped = append(p.play.dropped, r.seq)
+		}
+	}
+}
+
+// endRoughly ends a server otherwise than by the end of its input. MCP (basic/lifecycle, Shutdown) has the client close
+// the server's input, and send SIGTERM to one that goes on. So a server may go on after the signal, or when nobody reads
+// what it says, as long as its input is open: when that has ended too it must end, with whatever status. It owes nothing.
+func (p *player) endRoughly(how Choice) {
+	if how.Kind == Term {
+		p.awaitRest()
+		if p.process.IsGone() { // before the signal
+			if p.process.Status() != "" {
+				p.fail(Died, procfs.Look{Activity: procfs.Ended}, p.process.Status())
+			}
+			return
+		}
+	}
+	p.process.Unread = false
+	if how.Kind == Term {
+		p.play.trace.add(Signaled)
+		p.process.Terminate()
+	}
+	if look := p.awaitEnd(child.Searching); look.Activity == procfs.Ended {
+		return
+	}
+	p.play.trace.add(Ended)
+	p.line.End()
+	if look := p.awaitEnd(p.patience); look.Activity != procfs.Ended {
+		p.failStays(look, how.Kind)
+	} else if how.Kind == Term {
+		p.play.outlasted = append(p.play.outlasted, how.First)
+	}
+}
+
+// awaitEnd hears the server until it has ended, or is at rest and nothing is worth waiting for.
+func (p *player) awaitEnd(patience child.Patience) (look procfs.Look) {
+	for began := time.Now(); ; {
+		look, isMoved := p.process.Settle(patience)
+		isOver := look.Activity == procfs.Ended || !patience.IsWorthIt(look, time.Since(began))
+		switch {
+		case isMoved:
+			p.hear()
+		case isOver:
+			p.hear()
+			return look
+		default:
+			time.Sleep(500 * time.Microsecond) // until its timer, or what is outside, has moved it
 		}
 	}
 }
@@ -539,7 +582,23 @@ func (p *player) failStill(look procfs.Look) {
 		p.fail(Hang, look, fmt.Sprintf("%d bytes that it was sent are not read", untaken))
 		return
 	}
-	p.fail(Lingers, look, "")
+	p.failStays(look, "")
+}
+
+// failStays notes that a server goes on after its end; at is how that came. One that did not get SIGTERM gets it now,
+// as from a client that has lost its patience.
+func (p *player) failStays(look procfs.Look, at Kind) {
+	detail := ""
+	if at != Term {
+		p.play.trace.add(Signaled)
+		p.process.Terminate()
+		detail = "SIGTERM ends it"
+		if after := p.awaitEnd(child.Searching); after.Activity != procfs.Ended {
+			detail = "SIGTERM does not end it either"
+		}
+	}
+	p.fail(Lingers, look, detail)
+	p.play.found.at = at
 }
 
 // leave ends a session over HTTP, whose server goes on: it must answer the end, and the beginning of another

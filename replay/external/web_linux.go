@@ -469,6 +469,9 @@ func (w *web) Untaken() (bytes int) {
 	return bytes
 }
 
+// Shut implements connection.
+func (w *web) Shut() {}
+
 // End implements connection: it deletes the session, if that has an id.
 func (w *web) End() {
 	w.hasEnded = true

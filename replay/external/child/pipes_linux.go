@@ -94,6 +94,9 @@ func (p *Pipes) End() {
 	p.Flush()
 }
 
+// Shut closes the output of the server: nobody reads it any more.
+func (p *Pipes) Shut() { CloseEnd(&p.out) }
+
 // Narrow makes the pipe of the server's output as small as the kernel allows, and returns its size in bytes.
 func (p *Pipes) Narrow() int {
 	const setSize, getSize = 1031, 1032 // F_SETPIPE_SZ, F_GETPIPE_SZ

@@ -288,6 +288,13 @@ func (p *Process) end(reason string) {
 	p.status = reason
 }
 
+// Terminate sends SIGTERM to the process that was started, and to no other, as clients do.
+func (p *Process) Terminate() {
+	if !p.IsGone() {
+		_ = p.cmd.Process.Signal(syscall.SIGTERM)
+	}
+}
+
 // Kill ends the process and all that it has started, and frees what was opened. It may not have started.
 func (p *Process) Kill() {
 	if p.cmd != nil && p.cmd.Process != nil {

@@ -24,6 +24,7 @@ type onLinux interface {
 	Pause(time.Duration) bool
 	Status() string
 	Exit() error
+	Terminate()
 	Kill()
 	Stderr() string
 	Stdout() string
@@ -40,6 +41,7 @@ type pipesOnLinux interface {
 	Said() []transport.Frame
 	Untaken() int
 	End()
+	Shut()
 	HangUp()
 	Narrow() int
 	IsOpen() bool

@@ -1,0 +1,112 @@
+//go:build amd64 || arm64
+
+package external
+
+import (
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcprec/mcprec/replay/external/child"
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+)
+
+// sessionOf is a session with one call of a tool.
+func sessionOf(tool string) []store.Event {
+	events, say := newSession()
+	say(c2s, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`)
+	say(s2c, `{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"counter","version":"1"}}}`)
+	say(c2s, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	say(c2s, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%q}}`, tool)
+	return *events
+}
+
+// TestRoughEnds holds what comes of servers in four languages that get SIGTERM with a call in hand, or whose output is
+// closed: one that ends at the end of its input, whatever it does before and however it ends, is not at fault.
+func TestRoughEnds(t *testing.T) {
+	for name, server := range map[string]func(fault string) Server{
+		"go":     counter,
+		"node":   func(fault string) Server { return Server{Command: []string{"node", filepath.Join("testdata", "ending.mjs"), fault}} },
+		"python": func(fault string) Server { return Server{Command: []string{"python3", filepath.Join("testdata", "ending.py"), fault}} },
+		"sh":     func(fault string) Server { return Server{Command: []string{"sh", filepath.Join("testdata", "ending.sh"), fault}} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if _, err := exec.LookPath(server("healthy").Command[0]); err != nil {
+				t.Skip(name + " is not here")
+			}
+			for _, row := range []struct {
+				fault     string
+				tool      string
+				choice    Kind
+				stays     bool
+				outlasted bool // SIGTERM
+			}{
+				{"healthy", "work", Term, false, false},
+				{"healthy", "add", Term, false, false},
+				{"healthy", "add", Gone, false, false},
+				{"swallows SIGTERM", "work", Term, false, true},
+				{"stays at SIGTERM", "work", Term, true, false},
+				{"ignores a broken pipe", "add", Gone, false, false},
+				{"stays without output", "work", Gone, false, false}, // it writes nothing
+				{"stays without output", "add", Gone, true, false},
+			} {
+				played, err := serverPeer{Server: server(row.fault), events: sessionOf(row.tool)}.play(Schedule{{Kind: row.choice, First: 5, Last: 5}}, child.Searching)
+				if err != nil {
+					t.Fatal(err)
+				}
+				stays := played.found != nil && played.found.kind == Lingers && played.found.at == row.choice
+				if stays != row.stays || !stays && played.found != nil || slices.Equal(played.outlasted, []uint64{5}) != row.outlasted {
+					t.Errorf("%s, %s of %s: found %+v, outlasted %v", row.fault, row.choice, row.tool, played.found, played.outlasted)
+				}
+			}
+		})
+	}
+}
+
+// TestStaysFor holds what the report says of a server that stays: at which end, what SIGTERM does, and of its simplest end only.
+func TestStaysFor(t *testing.T) {
+	for _, row := range []struct{ fault, tool, token, says, shown string }{
+		{"lingers", "add", "x1.default", "DOES NOT EXIT when its input closes: all ", "; SIGTERM ends it; reproduced 3 times out of 3\n"},
+		{"swallows SIGTERM and lingers", "add", "x1.default", "DOES NOT EXIT when its input closes: all ", "; SIGTERM does not end it either; reproduced 3 times out of 3\n"},
+		{"swallows SIGTERM and lingers", "add", "x1.term5", "DOES NOT EXIT when its input closes: all ", "token: x1.default\n"},
+		{"lingers in a call", "work", "x1.gone5", "DOES NOT EXIT when its input closes: all ", "token: x1.endrest5\n"},
+		{"stays at SIGTERM", "add", "x1.term5", "DOES NOT EXIT when it gets SIGTERM, and its input closes then: all ", "token: x1.term5\n"},
+		{"stays without output", "add", "x1.gone5", "DOES NOT EXIT when its output closes, and its input then: all ", "; SIGTERM ends it; reproduced 3 times out of 3\n"},
+		{"swallows SIGTERM", "add", "x1.term5", "note: the server goes on after SIGTERM until its input closes: ", "tools/call add (#5)\n"},
+	} {
+		t.Run(row.fault+row.token, func(t *testing.T) {
+			t.Parallel()
+			events := sessionOf(row.tool)
+			add := func(dir transport.Direction, frame string) {
+				seq := uint64(len(events) + 1)
+				events = append(events, store.Event{Seq: seq, At: time.Duration(seq), Kind: store.Frame, Dir: dir, Payload: []byte(frame)})
+			}
+			if row.tool == "work" { // the client gives it up
+				add(c2s, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
+				add(c2s, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"finish"}}`)
+				add(s2c, `{"jsonrpc":"2.0","id":2,"result":{}}`)
+			} else {
+				add(s2c, `{"jsonrpc":"2.0","id":1,"result":{}}`)
+			}
+			report, err := Explore(counter(row.fault), events, Options{Token: row.token})
+			text := report.Text()
+			isNote := strings.HasPrefix(row.says, "note")
+			if err != nil || report.Passed() != isNote || !isNote && len(report.Findings) != 1 || !strings.HasPrefix(text, row.says) || !strings.Contains(text, row.shown) {
+				t.Errorf("%v, found:\n%s", err, text)
+			}
+		})
+	}
+}
+
+// TestStaysOnce holds that a search tells of a server that never ends when its input does, and not of each other end too.
+func TestStaysOnce(t *testing.T) {
+	report, err := Explore(counter("lingers"), session(), Options{Schedules: 40})
+	if err != nil || len(report.Findings) != 1 || report.Findings[0].Token != "x1.default" || report.Played < 20 {
+		t.Errorf("%v, found:\n%s", err, report.Text())
+	}
+}
