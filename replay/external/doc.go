@@ -16,6 +16,16 @@
 // hang only if nothing but mcprec could have moved the process. One with a timer, or one that waits
 // for something outside, is a suspect, and the finding names the timer or the descriptor.
 //
+// A server on standard input and output must end when its input has closed. MCP (basic/lifecycle, Shutdown) has the client
+// close it, wait, send SIGTERM, and then kill. These are the ends that are played, and what each expects:
+//
+//	end, endrest  the input closes: the server ends, with status 0; endrest: and has answered before
+//	term          SIGTERM, with a call in hand, and then the input closes: the server ends
+//	gone          the output closes, a message comes that may want an answer, and then the input closes: the server ends
+//
+// Behind SIGTERM and a closed output it owes no answer and no status, and it may go on as long as its input is open: in
+// the first case a note says so. A server that goes on at the end of its input alone is told for that, with what SIGTERM does.
+//
 // A server may speak Streamable HTTP ([Server.URL]). Each frame is then a request with a TCP connection of its
 // own, and mcprec is the only client: what waits in these connections, or is on its way, counts as much as
 // what the threads do. The server is at rest if nothing is.

@@ -29,10 +29,16 @@ func sessionOf(tool string) []store.Event {
 // closed: one that ends at the end of its input, whatever it does before and however it ends, is not at fault.
 func TestRoughEnds(t *testing.T) {
 	for name, server := range map[string]func(fault string) Server{
-		"go":     counter,
-		"node":   func(fault string) Server { return Server{Command: []string{"node", filepath.Join("testdata", "ending.mjs"), fault}} },
-		"python": func(fault string) Server { return Server{Command: []string{"python3", filepath.Join("testdata", "ending.py"), fault}} },
-		"sh":     func(fault string) Server { return Server{Command: []string{"sh", filepath.Join("testdata", "ending.sh"), fault}} },
+		"go": counter,
+		"node": func(fault string) Server {
+			return Server{Command: []string{"node", filepath.Join("testdata", "ending.mjs"), fault}}
+		},
+		"python": func(fault string) Server {
+			return Server{Command: []string{"python3", filepath.Join("testdata", "ending.py"), fault}}
+		},
+		"sh": func(fault string) Server {
+			return Server{Command: []string{"sh", filepath.Join("testdata", "ending.sh"), fault}}
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -42,15 +42,15 @@ type MoveKind int
 
 // The kinds of moves.
 const (
-	Wrote   MoveKind = iota // the recorded end sent these in one write
-	Heard                   // the process sent this
-	Rested                  // the process came to rest
-	Muted                   // the recorded end reads nothing from here on
-	Unmuted                 // it reads again
-	Ended                   // it closed its output
-	Shut                    // it closed its input: it reads no more
-	Signaled                // it sent SIGTERM to the process
-	Left                    // the process ended
+	Wrote    MoveKind = iota // the recorded end sent these in one write
+	Heard                    // the process sent this
+	Rested                   // the process came to rest
+	Muted                    // the recorded end reads nothing from here on
+	Unmuted                  // it reads again
+	Ended                    // it closed its output
+	Shut                     // it closed its input: it reads no more
+	Signaled                 // it sent SIGTERM to the process
+	Left                     // the process ended
 )
 
 // trace notes the moves of a play. A nil trace notes nothing: most plays are forgotten at once.
