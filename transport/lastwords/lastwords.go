@@ -1,9 +1,9 @@
-// Package lastwords finds in what a program wrote to standard error the line that says what went wrong.
+// Package lastwords finds the line of a program's standard error that says what went wrong.
 //
 // # What it promises
 //
-// It knows what runtimes write when a program crashes: node, deno and bun, Python with its groups, Go, Rust, Java, Ruby,
-// PHP, C++, npm, docker and shells. Of a text that it does not know it finds no line but the last.
+// It knows the crashes of node, deno, bun, Python with its exception groups, Go, Rust, Java, Ruby, PHP, C++, npm,
+// docker and shells. In any other text it finds the last line alone.
 //
 // # What it refuses to do
 //
@@ -16,9 +16,9 @@ import (
 	"github.com/mcprec/mcprec/transport/phrase"
 )
 
-// Find returns the indices of the line that says what went wrong, and of the last one that is worth a word; -1: no
-// line. Runtimes write the first in different places: node before the stack, python behind it, java in the last
-// "Caused by", rust a line below the "panicked at".
+// Find returns the indices of the headline, which says what went wrong, and of the last line worth a word; -1: none.
+// Runtimes write the headline in different places: node before the stack, python behind it, java in the last "Caused
+// by", rust a line below "panicked at".
 func Find(lines []string) (headline, last int) {
 	var texts []string
 	for _, line := range lines {

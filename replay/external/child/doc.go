@@ -1,18 +1,18 @@
-// Package child runs a process that is played to: it starts the process with a folder of its own, holds our ends
-// of the pipes to it, tells when it is at rest, and ends it with all that it has started.
+// Package child runs the process to which a session is played. It starts the process in a folder made for it, holds
+// our ends of the pipes, tells when the process is at rest, and ends it with every process that it started.
 //
 // # What it promises
 //
-// Our ends never block: what a pipe has no room for goes later, and a process that writes on and on is given up.
-// [Process.Settle] returns when the process is at rest, which package procfs reads from the kernel, has said
-// something, or is gone. No copy of a pipe is left in another process that starts meanwhile. After [Process.Kill]
-// and [InPlace] nothing runs that the process had started, and nothing of its folder is left.
+// Our ends never block: bytes for which a pipe has no room are written later, and a process that never stops
+// writing is given up. [Process.Settle] returns when the process is at rest, has written something, or is gone;
+// package procfs reads from the kernel whether it is at rest. Other processes that start meanwhile inherit no pipe.
+// After [Process.Kill] and [InPlace] all processes that the child started have ended, and its folder is removed.
 //
 // # Data layout
 //
-// A [Program] is what is started, and a [Place] where: a folder, and the channel that ends it at once. A [Process]
-// has [Ends], which are [Pipes], or of a server over HTTP what its caller connects with. A client starts its server
-// itself: a listener takes the pipes from the [PassOn] that it starts in the server's place.
+// A [Program] says what to start, and a [Place] where: a folder, and a channel whose close ends the process at once.
+// A [Process] has [Ends]: [Pipes], or the connections over HTTP of the caller. A client starts its server itself: it
+// starts [PassOn] in the server's place, and a listener takes the pipes from there.
 //
 // # What it refuses to do
 //

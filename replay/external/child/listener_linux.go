@@ -10,19 +10,18 @@ import (
 	"github.com/mcprec/mcprec/transport/procfs"
 )
 
-// listener takes a client's starts of its server. What the client starts is a [PassOn], which hands
-// its standard input and output over and waits for its end. They come one after the other: a second one
-// that is started beside the first waits.
+// listener takes the starts of a client's server. The client starts [PassOn], which hands its standard input and
+// output over and waits for its end. The listener takes one start at a time: a second server beside the first waits.
 type listener struct {
 	socket  int
 	script  string // its path; it starts a PassOn
-	control int    // to the PassOn; when it is closed, the PassOn ends; -1: there is none
+	control int    // to the PassOn, which ends when control is closed; -1: none
 	began   bool   // its descriptors have come
 	starts  int
 }
 
-// listen makes a listener, with its script in a folder. passOn is a command that calls PassOn with the name
-// that it gets as its last argument.
+// listen makes a listener, with its script in a folder. passOn is a command that calls PassOn with its last argument,
+// the name of the socket, which listen adds.
 func listen(passOn []string, folder string) (_ *listener, err error) {
 	l := &listener{control: -1}
 	if l.socket, err = syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC|syscall.SOCK_NONBLOCK, 0); err != nil {
@@ -51,14 +50,14 @@ func listen(passOn []string, folder string) (_ *listener, err error) {
 	for _, word := range append(append(words, passOn...), unix.Name) {
 		words = append(words, "'"+strings.ReplaceAll(word, "'", `'\''`)+"'")
 	}
-	starting.RLock() // a process that starts meanwhile would have a copy, and the script could not run
+	starting.RLock() // a process that starts meanwhile would keep the script open for writing, and nobody could run it
 	defer starting.RUnlock()
 	file, err := os.CreateTemp(folder, "server-")
 	if err != nil {
 		return nil, err
 	}
 	l.script = file.Name()
-	_, err = fmt.Fprintf(file, "#!/bin/sh\nunset %s\nexec %s\n", sourceline.Variable, strings.Join(words, " ")) // it is ours, and is not asked
+	_, err = fmt.Fprintf(file, "#!/bin/sh\nunset %s\nexec %s\n", sourceline.Variable, strings.Join(words, " ")) // PassOn is ours: nobody asks it for lines
 	if err == nil {
 		err = file.Chmod(0o700)
 	}
@@ -68,8 +67,8 @@ func listen(passOn []string, folder string) (_ *listener, err error) {
 	return l, err
 }
 
-// answer takes the descriptors of a server that the client has started, or notes that the client has ended
-// it. It reports whether there was something.
+// answer takes the descriptors of a server that the client has started, or notes that the client has ended its server.
+// It reports whether either has happened.
 func (l *listener) answer(process *Process, p *Pipes) (isMore bool) {
 	if l == nil {
 		return false
@@ -103,7 +102,7 @@ func (l *listener) answer(process *Process, p *Pipes) (isMore bool) {
 	if err != nil || len(ends) != 2 {
 		return false
 	}
-	p.out, p.in = ends[0], ends[1] // of a server's standard input we read what the client writes
+	p.out, p.in = ends[0], ends[1] // the client writes to its server's standard input, and we read there
 	for _, end := range ends {
 		_ = syscall.SetNonblock(end, true) // a pipe and a socket can
 	}
@@ -142,10 +141,9 @@ func (l *listener) close() {
 	}
 }
 
-// PassOn is what a client under test starts in the place of its server. It passes its standard input and
-// output to the mcprec that listens at a name, and becomes a shell that waits for that to be done with them:
-// a Go program would be among the client's processes, and its runtime has timers. PassOn returns only an
-// error.
+// PassOn runs in the process that a client under test starts as its server. It passes its standard input and output to
+// the mcprec that listens at a name, and becomes a shell that waits until mcprec closes the connection: a Go program
+// would stay among the client's processes, with the timers of its runtime. PassOn returns only if it fails.
 func PassOn(name string) error {
 	fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
 	if err == nil {

@@ -6,27 +6,27 @@ import (
 	"github.com/mcprec/mcprec/transport/procfs"
 )
 
-// Patience is how long a process is waited for that is not at rest for good.
+// Patience says how long to wait for a process that something may still move.
 type Patience struct {
-	Running time.Duration // for one that runs on
-	Timer   time.Duration // for a timer; a later one is not waited for
-	Outside time.Duration // for something outside
-	OfV8    time.Duration // in place of Running, while only V8's own timer goes on
+	Running time.Duration // for a running process
+	Timer   time.Duration // the latest timer worth waiting for
+	Outside time.Duration // for something outside, such as an address
+	OfV8    time.Duration // in place of Running, while only V8's own timer is set
 }
 
 var (
-	// Searching is short: what looks stuck is looked at again.
+	// Searching is short: a process that looks stuck is played to again.
 	Searching = Patience{Running: 15 * time.Second, Timer: 2500 * time.Millisecond, Outside: 2500 * time.Millisecond}
 	// Confirming outlasts the timers of an idle runtime.
 	Confirming = Patience{Running: 30 * time.Second, Timer: 30 * time.Second, Outside: 10 * time.Second, OfV8: 75 * time.Second}
 )
 
-// V8Timer is the wait of a program on V8, such as node, that has nothing to do: V8 looks every 8 s, and the slack of
-// 100 ms, whether it should collect its garbage, and when it has, half a second later whether again. It took up to 50 s.
-// A timer of the program that is sooner than that shows in its place, and one that is later shows when V8 has finished.
+// V8Timer is the timer of an idle program on V8, such as node. Every 8 s, and 100 ms of slack, V8 looks whether to
+// collect garbage, and after a collection again half a second later; seen for up to 50 s. An earlier timer of the
+// program shows in its place, and a later one shows when V8 has finished.
 const V8Timer = 8100 * time.Millisecond
 
-// isOfV8 reports whether a timer looks like that of V8. Others do, too: it is only a reason to wait longer.
+// isOfV8 reports whether a timer looks like V8's. Others may, too: the answer is only a reason to wait longer.
 func isOfV8(timer time.Duration) bool {
 	return timer == V8Timer || 500*time.Millisecond < timer && timer <= 600*time.Millisecond
 }
@@ -42,7 +42,7 @@ func (p Patience) IsWorthIt(look procfs.Look, waited time.Duration) bool {
 	return false
 }
 
-// For returns how long a process was waited for whose next timer is this one; 0: it was not.
+// For returns how long we wait for a process with this next timer; 0: not at all.
 func (p Patience) For(timer time.Duration) time.Duration {
 	switch {
 	case timer > p.Timer:

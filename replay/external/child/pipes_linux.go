@@ -9,17 +9,17 @@ import (
 	"github.com/mcprec/mcprec/transport"
 )
 
-// Pipes are our ends of a process's standard input and output. Of a client they are those of its server.
+// Pipes are our ends of a process's standard input and output. For a client they are the ends of its server's.
 type Pipes struct {
 	in, out  int       // we write to in and read from out; -1: closed
-	listener *listener // where a client's server comes from; nil: a server
+	listener *listener // takes the starts of a client's server; nil: the process is a server
 
-	waiting []byte   // written, and the pipe had no room
-	ending  bool     // in is closed when nothing waits
+	waiting []byte   // to be written when the pipe has room
+	ending  bool     // close in when nothing waits
 	rest    []byte   // the beginning of a line
-	lines   [][]byte // what it has said
-	held    int      // about how many bytes these take
-	ended   bool     // what it writes to us is at its end
+	lines   [][]byte // read, and not asked for yet
+	held    int      // about how many bytes lines take
+	ended   bool     // the process has closed its output
 }
 
 // pipe returns their end and our end, which does not block.
@@ -38,7 +38,7 @@ func pipe(weWrite bool) (theirs *os.File, ours int, err error) {
 	return os.NewFile(uintptr(their), "pipe"), ours, nil
 }
 
-// Write hands bytes over. What the pipe has no room for goes with a later [Process.Settle].
+// Write writes bytes. Those for which the pipe has no room are written by a later [Process.Settle].
 func (p *Pipes) Write(data []byte) {
 	p.waiting = append(p.waiting, data...)
 	p.Flush()
@@ -65,7 +65,7 @@ func (p *Pipes) Flush() {
 	}
 }
 
-// Send hands bytes over. At each of the splits it calls rest before it goes on.
+// Send writes bytes, and calls rest at each of the splits before it goes on.
 func (p *Pipes) Send(data []byte, splits []int, rest func()) {
 	done := 0
 	for _, at := range splits {
@@ -88,7 +88,7 @@ func (p *Pipes) Said() (frames []transport.Frame) {
 	return frames
 }
 
-// End ends the input of the server, behind what there was no room for.
+// End closes the input of the server, behind the bytes that wait for room.
 func (p *Pipes) End() {
 	p.ending = true
 	p.Flush()
@@ -108,7 +108,7 @@ func (p *Pipes) Narrow() int {
 	return int(size)
 }
 
-// Untaken returns how many bytes the process has not read. Of a socket it is only known whether there are any.
+// Untaken returns how many bytes the process has not read. For a socket the number says only whether there are any.
 func (p *Pipes) Untaken() int {
 	if p.in < 0 {
 		return 0
@@ -157,7 +157,7 @@ func (p *Pipes) take(data []byte) {
 	}
 }
 
-// IsStill implements [Ends]. What was written to a pipe is there at once.
+// IsStill implements [Ends]. A pipe delivers at once.
 func (p *Pipes) IsStill() bool { return true }
 
 // Close implements [Ends].
@@ -167,21 +167,21 @@ func (p *Pipes) Close() {
 	p.listener.close()
 }
 
-// Count asks how many bytes wait: those that can be read from a descriptor (TIOCINQ), or those written to
-// it that nobody has read (TIOCOUTQ, of a socket alone).
+// Count asks the kernel how many bytes wait in a descriptor: those that can be read (TIOCINQ), or those of ours that
+// the other end has not read (TIOCOUTQ, sockets only).
 func Count(fd int, what uintptr) int {
 	var count int32
 	_, _, _ = syscall.Syscall(syscall.SYS_IOCTL, uintptr(fd), what, uintptr(unsafe.Pointer(&count)))
 	return int(count)
 }
 
-// IsOpen reports whether the process reads what we write, as far as we know: of a client, whether a server of it runs.
+// IsOpen reports whether our end of the input is open: for a client, whether its server runs.
 func (p *Pipes) IsOpen() bool { return p.in >= 0 }
 
-// IsEnded reports whether what the process writes to us is at its end.
+// IsEnded reports whether the process has closed its output.
 func (p *Pipes) IsEnded() bool { return p.ended }
 
-// CloseEnd closes a descriptor, and notes that.
+// CloseEnd closes a descriptor unless it is -1, and makes it -1.
 func CloseEnd(fd *int) {
 	if *fd < 0 {
 		return
@@ -192,7 +192,7 @@ func CloseEnd(fd *int) {
 	*fd = -1
 }
 
-// HangUp ends the client's server: both pipes, and then the process, with status 0.
+// HangUp ends the client's server: it closes both pipes, and then the process exits with status 0.
 func (p *Pipes) HangUp() {
 	CloseEnd(&p.in)
 	CloseEnd(&p.out)

@@ -11,7 +11,7 @@ import (
 	"github.com/mcprec/mcprec/transport/leftover"
 )
 
-// ErrStopped is the error of what was ended early because the channel of its [Place] was closed.
+// ErrStopped is the error of a play that ended early because its stop channel was closed.
 var ErrStopped = errors.New("interrupted")
 
 const (
@@ -27,16 +27,16 @@ type Program struct {
 	Command []string
 	Env     []string // NAME=VALUE, beside the environment of this process
 	In      string   // the folder in which it is started; "": that of this process
-	Marks   []string // pairs: what stands in Command and Env, and what takes its place, beside [FolderMark]
+	Marks   []string // pairs: a text in Command and Env, and its value; FolderMark needs none
 }
 
-// fill returns the program with all marks replaced, and with these as well.
+// fill returns the program with its marks and these replaced.
 func (p Program) fill(at Place, marks ...string) Program {
 	marks = append(append([]string{FolderMark, at.Dir}, marks...), p.Marks...)
 	return Program{Command: WithMarks(p.Command, marks...), Env: WithMarks(p.Env, marks...), In: p.In}
 }
 
-// WithMarks returns texts with the values of marks, such as the folder of a process, in their place.
+// WithMarks returns texts in which each mark is replaced by its value.
 func WithMarks(texts []string, marks ...string) []string {
 	replacer := strings.NewReplacer(marks...)
 	list := make([]string, len(texts))
@@ -48,15 +48,15 @@ func WithMarks(texts []string, marks ...string) []string {
 
 // Place is where a process is run.
 type Place struct {
-	*leftover.Run                   // ends what the process has started
-	Dir           string            // the folder that it has for itself
-	stop          <-chan struct{}   // closed when the process is to end at once; nil: never
-	means         *sourceline.Means // with which the process is asked at a hang; nil: it is not
+	*leftover.Run                   // ends all processes that were started there
+	Dir           string            // the folder of the process
+	stop          <-chan struct{}   // its close ends the process at once; may be nil
+	means         *sourceline.Means // to ask for lines of source at a hang; nil: nothing is asked
 }
 
-// InPlace calls play with a place that is there as long as the call lasts. Its folder is a copy of another
-// one, or empty. If stop is closed, which may be nil, nothing is played: the error is [ErrStopped]. asks says
-// that a process there can be asked for lines of its source ([Process.Lines]).
+// InPlace calls play with a place that exists during the call. Its folder is a copy of original, or empty. asks says
+// that its processes can be asked for lines of source ([Process.Lines]). stop may be nil; if it is closed already,
+// nothing is played and the error is [ErrStopped].
 func InPlace(original string, stop <-chan struct{}, asks bool, play func(Place) error) error {
 	if IsClosed(stop) {
 		return ErrStopped

@@ -19,30 +19,30 @@ type Process struct {
 	cmd     *exec.Cmd
 	watcher *procfs.Watcher
 	ends    Ends
-	output  *tail             // what it writes to its standard output; nil: that is a pipe to us
-	errors  *tail             // what it writes to stderr
-	means   *sourceline.Means // with which it is asked at a hang; nil: it is not
+	output  *tail             // its standard output; nil: a pipe to us
+	errors  *tail             // its standard error
+	means   *sourceline.Means // to ask for lines of source at a hang; nil: nothing is asked
 	exited  chan error
 
-	// Unread says that nothing is read of what the process writes.
+	// Unread says that we read nothing.
 	Unread bool
 
 	stop      <-chan struct{} // of its Place
-	isStopped bool            // it was ended because of that
+	isStopped bool            // ended because stop was closed
 
 	gone   bool
-	exit   error  // of one that is gone
-	status string // of one that is gone: "exit status 1"; "": 0
+	exit   error  // if gone: of Wait
+	status string // if gone: such as "exit status 1"; "": 0
 
-	speaks    time.Time // since it has said something and has not come to rest; zero: it is at rest
-	isEndless bool      // it has spoken for too long, and is not heard any more
+	speaks    time.Time // since when it writes without coming to rest; zero: it is at rest
+	isEndless bool      // it wrote for too long, and is no longer read
 }
 
-// Ends are our ends of what connects us with a process. They never block.
+// Ends are our ends of the connections with a process. No method blocks.
 type Ends interface {
-	// Flush hands over what there was no room for before.
+	// Flush writes the bytes for which there was no room before.
 	Flush()
-	// Read takes what the process has said, unless nothing is to be read, and reports whether there was anything.
+	// Read takes the bytes that the process has written, unless it is Unread, and reports whether there were any.
 	Read(p *Process) (isMore bool)
 	// IsStill reports whether nothing is on its way, in either direction.
 	IsStill() bool
@@ -50,11 +50,12 @@ type Ends interface {
 	Close()
 }
 
-// MostAtOnce is about how many bytes one read takes: a process that writes faster than we read must not keep us there.
+// MostAtOnce is about how many bytes one Read takes, so that it returns also from a process that writes faster than
+// we read.
 const MostAtOnce = 1 << 20
 
-// starting is held while a process starts. Until its program runs it has copies of the pipes to all others:
-// a server whose input ends meanwhile would not notice, sleep on, and seem to linger.
+// starting is held while a process starts. Until its program runs, the process has copies of the pipes to all others:
+// a server whose input is closed meanwhile would not see the end, and would seem to linger.
 var starting sync.RWMutex
 
 // StartServer starts a server.
@@ -99,8 +100,8 @@ func StartClient(program Program, passOn []string, at Place) (_ *Process, _ *Pip
 // New returns a process that is not started yet.
 func New(ours Ends) *Process { return &Process{ends: ours, exited: make(chan error, 1)} }
 
-// StartQuiet starts a process without standard input, and whose standard output is kept and not read. marks are
-// like those of the program.
+// StartQuiet starts a process without standard input, and keeps the end of its standard output for [Process.Stdout].
+// marks are like those of the program.
 func (p *Process) StartQuiet(program Program, at Place, marks ...string) (err error) {
 	if p.output, err = newTail(at.Folder, 1<<20); err != nil {
 		return err
@@ -108,7 +109,8 @@ func (p *Process) StartQuiet(program Program, at Place, marks ...string) (err er
 	return p.start(program.fill(at, marks...), at, nil, p.output.file)
 }
 
-// start starts a program without marks. ours are the names of what we hold an end of. An error leaves files open.
+// start starts a program whose marks are replaced. ours are the names of the pipes of which we hold an end. After an
+// error some files are still open.
 func (p *Process) start(program Program, at Place, stdin, stdout *os.File, ours ...string) (err error) {
 	most := int64(4 << 10)
 	if at.means != nil {
@@ -140,9 +142,9 @@ func (p *Process) start(program Program, at Place, stdin, stdout *os.File, ours 
 	return nil // Settle notices a process that has ended already
 }
 
-// startAlone starts a command, and waits until its process has no copy of our descriptors. Start waits for
-// the kernel to close the copy of a descriptor of its own, and the kernel closes them by their numbers: those
-// above it may be open for some time yet.
+// startAlone starts a command, and waits until its process has no copy of our descriptors. exec.Cmd.Start waits only
+// until the kernel has closed the copy of a descriptor of its own, and the kernel closes them in the order of their
+// numbers: higher ones may stay open a little longer.
 func startAlone(cmd *exec.Cmd) error {
 	const high = 900 // of the 1024 descriptors that a process has at least
 	var ends [2]int
@@ -181,9 +183,9 @@ func (p *Process) IsGone() bool {
 	return p.gone
 }
 
-// Settle waits until the process is at rest, has said something, or is gone; or until the patience with one
-// that runs is over. One that speaks on and on without a rest is not heard any more after twice that time, or when too much waits to
-// be asked for: it runs.
+// Settle waits until the process is at rest, has written something, or is gone, but no longer than the patience with a
+// running process. A process that goes on writing without a rest is no longer read after twice that time, or when
+// too much lies here for the caller: it counts as running.
 func (p *Process) Settle(patience Patience) (look procfs.Look, isMoved bool) {
 	if p.endIfStopped() {
 		return procfs.Look{Activity: procfs.Ended}, false
@@ -203,7 +205,7 @@ func (p *Process) Settle(patience Patience) (look procfs.Look, isMoved bool) {
 	return look, isMoved
 }
 
-// await waits until the process is at rest, has said something, or is gone, or until the patience is over.
+// await waits until the process is at rest, has written something, or is gone, or until the patience is over.
 func (p *Process) await(patience Patience) (look procfs.Look, isMoved bool) {
 	const shortest, longest = 30 * time.Microsecond, 500 * time.Microsecond
 	began := time.Now()
@@ -220,10 +222,10 @@ func (p *Process) await(patience Patience) (look procfs.Look, isMoved bool) {
 			return procfs.Look{Activity: procfs.Ended}, false
 		}
 		wasStill := p.ends.IsStill()
-		if p.watcher != nil { // nil: it ended before it could be looked at, and exited says so soon
+		if p.watcher != nil { // nil: it ended before the first look, and exited will say so
 			look = p.watcher.Look()
 		}
-		// What was on its way before the look may have moved it since, and what it said may have come since.
+		// Bytes that were on their way before the look may have woken the process, and others may have come back.
 		isQuiet := wasStill && look.Activity != procfs.Busy && look.Activity != procfs.Ended && p.ends.IsStill()
 		if isQuiet && p.ends.Read(p) {
 			return procfs.Look{Activity: procfs.Busy}, true
@@ -235,7 +237,7 @@ func (p *Process) await(patience Patience) (look procfs.Look, isMoved bool) {
 	}
 }
 
-// Look returns what the process does now. It keeps what the process writes to files short, as Settle does.
+// Look returns what the process does now, and shortens its output files as Settle does.
 func (p *Process) Look() procfs.Look {
 	p.shorten()
 	if p.watcher == nil {
@@ -244,14 +246,14 @@ func (p *Process) Look() procfs.Look {
 	return p.watcher.Look()
 }
 
-// Own notes the names of what we hold an end of, beside those from its start.
+// Own adds the names of pipes or sockets of which we hold an end.
 func (p *Process) Own(names ...string) {
 	if p.watcher != nil {
 		p.watcher.Own(names...)
 	}
 }
 
-// Status says how a process that is gone ended, such as "exit status 1"; "": with 0.
+// Status says how a process ended that is gone, such as "exit status 1"; "": with 0.
 func (p *Process) Status() string { return p.status }
 
 // Exit returns the error with which a process ended that is gone; nil: status 0.
@@ -273,7 +275,7 @@ func (p *Process) Pause(pause time.Duration) bool {
 	}
 }
 
-// endIfStopped ends the process if it is to end at once, and reports whether it was ended for that.
+// endIfStopped ends an interrupted process, and reports whether there was one to end, now or before.
 func (p *Process) endIfStopped() bool {
 	if !p.isStopped && p.IsInterrupted() {
 		p.isStopped = true
@@ -282,7 +284,7 @@ func (p *Process) endIfStopped() bool {
 	return p.isStopped
 }
 
-// end ends the process and all that it has started, for a reason that stands in the place of its status.
+// end ends the process and all that it started. The reason becomes its status.
 func (p *Process) end(reason string) {
 	p.killAll()
 	p.status = reason
@@ -295,7 +297,7 @@ func (p *Process) Terminate() {
 	}
 }
 
-// Kill ends the process and all that it has started, and frees what was opened. It may not have started.
+// Kill ends the process, if it was started, and all processes that it started, and closes all files.
 func (p *Process) Kill() {
 	if p.cmd != nil && p.cmd.Process != nil {
 		p.killAll()
@@ -323,13 +325,13 @@ func (p *Process) closeAll() {
 	p.errors.close()
 }
 
-// shorten keeps what the process writes to files from growing as long as it lives.
+// shorten keeps the output files of a long-lived process small.
 func (p *Process) shorten() {
 	p.output.shorten()
 	p.errors.shorten()
 }
 
-// Stderr returns the line that the process wrote there which says what went wrong, or else the last one.
+// Stderr returns the line of standard error that says what went wrong, or else the last line.
 func (p *Process) Stderr() string {
 	lines := strings.Split(string(p.errors.text()), "\n")
 	headline, last := lastwords.Find(lines)
@@ -339,8 +341,8 @@ func (p *Process) Stderr() string {
 	return strings.TrimSuffix(strings.TrimSpace(lines[last]), " {")
 }
 
-// Lines asks a process that hangs which lines of its source hold what waits, if it was started for that. A program in
-// Go has ended then.
+// Lines asks a hung process which lines of its source hold the waiting calls, if [InPlace] was told to ask. A program
+// in Go ends by that.
 func (p *Process) Lines() []string {
 	const most = 3
 	if p.means == nil || p.IsGone() {
@@ -353,5 +355,5 @@ func (p *Process) Lines() []string {
 	return answer.Words(most)
 }
 
-// Stdout returns what it wrote to its standard output, or the end of it.
+// Stdout returns the standard output, or the end of a long one.
 func (p *Process) Stdout() string { return string(p.output.text()) }

@@ -6,15 +6,15 @@ import (
 	"syscall"
 )
 
-// tail is a file that a process writes to, and whose end is of interest. A pipe would not do: a process that waits
-// until we read is not at rest by itself.
+// tail is a file to which a process writes, and of which we want the end. A pipe would not do: its writer may have to
+// wait for us, and would not be at rest by itself.
 type tail struct {
 	file *os.File // without a name: it lives as long as it is open
 	most int64    // bytes of the end
-	free int64    // the bytes before this one take no place on the disk any more
+	free int64    // bytes before this offset take no place on the disk any more
 }
 
-// slack is about how many bytes of a tail take place on the disk beside its end.
+// slack is about how many bytes a tail may take on the disk beside its end.
 const slack = 16 << 20
 
 // newTail returns a tail on the disk of a folder.
@@ -30,8 +30,8 @@ func newTail(folder string, most int64) (*tail, error) {
 	return &tail{file: file, most: most}, nil
 }
 
-// shorten gives the disk back what is far from the end, if that is much. The places of the other bytes stay as
-// they are, for the process writes on at its own. t may be nil.
+// shorten frees the disk of bytes far from the end, if they are many. All offsets stay, because the process writes on
+// at its own. t may be nil.
 func (t *tail) shorten() {
 	if t == nil {
 		return
@@ -43,13 +43,13 @@ func (t *tail) shorten() {
 	const keepSize, punchHole = 1, 2 // FALLOC_FL_KEEP_SIZE, FALLOC_FL_PUNCH_HOLE
 	end := info.Size() - t.most
 	if syscall.Fallocate(int(t.file.Fd()), keepSize|punchHole, t.free, end-t.free) != nil {
-		_ = t.file.Truncate(0) // on such a disk what the process writes next follows a hole
+		_ = t.file.Truncate(0) // on such a disk the next write follows a hole
 		end = info.Size()
 	}
 	t.free = end
 }
 
-// text returns the end of what the process has written.
+// text returns the end of the file.
 func (t *tail) text() []byte {
 	info, err := t.file.Stat()
 	if err != nil {
