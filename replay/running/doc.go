@@ -1,12 +1,12 @@
-// Package running finds the MCP servers that run on this machine, recorded or not, and says how each session stands,
-// from its processes alone.
+// Package running finds the MCP servers that run on this machine, recorded or not, and tells from the processes alone
+// how each session stands.
 //
 // # What it promises
 //
-// No byte is disturbed: what lies unread in a pipe is copied and stays there, and no process is traced or stopped.
-// A process is a server if a client's configuration names its command, if it is recorded, if what lies unread in its
-// pipes is JSON-RPC in lines, or if the file of its program has what only a server of the protocol says. Its name is
-// no reason. A process that ends under the look is no error.
+// No byte is disturbed: the unread bytes of a pipe are copied and stay there, and no process is traced or stopped.
+// A process is a server if a client's configuration names its command, if it is recorded, if the unread bytes in its
+// pipes are lines of JSON-RPC, or if the file of its program has words that only a server of the protocol uses. Its
+// name is no reason. A process may end during the look.
 //
 // # Data layout
 //

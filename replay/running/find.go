@@ -43,7 +43,7 @@ type Instance struct {
 	Name    string // in a client's configuration; "": it is in none
 	Host    string // the client that this configuration is of
 	Session string // in which it is recorded; "": in none that is known
-	// IsRecorded is set if a recorder stands before it, also one of another store.
+	// IsRecorded is set if a recorder stands before it, with this store or another.
 	IsRecorded bool
 	Started    []int // the processes with its input: launchers first, the server itself among them
 	Client     Party // PID 0: it has gone, or is not known
@@ -93,8 +93,8 @@ func (t *Table) isRecorder(pid int, known Known) bool {
 	return p != nil && len(p.Command) > 0 && known.IsRecorder != nil && known.IsRecorder(p.Command)
 }
 
-// passRecorder puts the client before a recorder in its place: the process that has started it. The recorder has the
-// client's pipes elsewhere than at 0 and 1.
+// passRecorder replaces a recorder by the client before it: the process that started the recorder, which holds the
+// client's pipes at other descriptors than 0 and 1.
 func (t *Table) passRecorder(i *Instance) {
 	i.IsRecorded = true
 	parent := t.byPID[i.Client.PID].Parent
@@ -132,8 +132,8 @@ func (t *Table) Of(pid int, known Known) (list []Instance) {
 	return list
 }
 
-// groups returns the processes with the same input, each launcher before what it has started. Their input and output
-// are pipes or sockets.
+// groups returns the processes that share an input, each launcher before its children. Their input and output are
+// pipes or sockets.
 func (t *Table) groups() (list [][]int) {
 	byInput := map[string][]int{}
 	var order []string
@@ -164,7 +164,7 @@ func (t *Table) groups() (list [][]int) {
 	return list
 }
 
-// instanceOf returns what the processes with one input are, without the reason to call it a server.
+// instanceOf makes an Instance of the processes with one input, without the reason to call it a server.
 func (t *Table) instanceOf(group []int) Instance {
 	root := t.byPID[group[0]]
 	i := Instance{Started: group, root: root.PID, input: root.At(0), output: root.At(1)}
@@ -193,8 +193,8 @@ func (t *Table) instanceOf(group []int) Instance {
 	return i
 }
 
-// findClient finds the process that holds both other ends: the nearest ancestor, or else the oldest of them, because
-// what a client starts may have inherited them.
+// findClient finds the process that holds both other ends: the nearest ancestor among the holders, or else the oldest
+// holder, because a client's other children may have inherited the ends.
 func (t *Table) findClient(i *Instance, writers, readers []holder) {
 	both := func(pid int) bool {
 		_, writes := holds(writers, pid)
@@ -278,8 +278,8 @@ func (t *Table) know(i *Instance, known Known) bool {
 	return true
 }
 
-// speaks reports whether what lies unread between a server and its client is JSON-RPC in lines. Of a server without
-// client another process may read the output: then it is a stage of a pipeline.
+// speaks reports whether the unread bytes between a server and its client are lines of JSON-RPC. If a server without
+// a client has another reader of its output, it is a stage of a pipeline.
 func (t *Table) speaks(i *Instance) bool {
 	if i.Client.PID == 0 && len(t.across(i.output, false, i.Started)) > 0 {
 		return false
@@ -299,7 +299,7 @@ func (t *Table) speaks(i *Instance) bool {
 	return false
 }
 
-// ofClient are the methods of what only a client says: a program that prints them shows a recording.
+// ofClient are methods that only a client sends: a program that prints them shows a recording.
 var ofClient = []string{
 	mcp.MethodInitialize, mcp.MethodDiscover, mcp.MethodListTools, mcp.MethodCallTool, mcp.MethodListPrompts, mcp.MethodGetPrompt,
 	mcp.MethodListResources, mcp.MethodListResourceTemplates, mcp.MethodReadResource, mcp.MethodSubscribe, mcp.MethodUnsubscribe,

@@ -13,7 +13,7 @@ import (
 	"github.com/mcprec/mcprec/transport/procfs"
 )
 
-// Between is how long the second look at an Instance comes after the first, so that what moves is not called stuck.
+// Between is the time between two looks at an Instance, so that a session which moves is not called stuck.
 const Between = 2 * time.Second
 
 // Answer is what two looks at an Instance say.
@@ -23,8 +23,8 @@ type Answer struct {
 	Verdict  string   // "stuck", "may be stuck", "an orphan", "nothing is seen to be stuck"
 }
 
-// Judge says what two looks at an Instance prove. held are the calls that the server still has in its memory without
-// an answer, of which a word masks what it quotes. It does no I/O.
+// Judge says what two looks at an Instance prove. held are the unanswered calls in the server's memory; text that is
+// quoted from them is masked. Judge does no I/O.
 func Judge(i Instance, first, second Sight, held Held, mask func(string) string) Answer {
 	j := &judging{i: i, a: first, b: second, held: held, mask: mask}
 	if mask == nil {
@@ -92,8 +92,8 @@ func stayed(a, b procfs.Unread) bool {
 	return bytes.Equal(a.Begin[:least], b.Begin[:least])
 }
 
-// isFull reports whether a pipe may take no more: a short message takes a page of its own where the last one has no
-// room for it, so that half of a full pipe may be empty.
+// isFull reports whether a pipe may have no room. A message that does not fit into the last page takes a new one, so
+// half of a full pipe may be empty.
 func isFull(u procfs.Unread) bool { return u.Room > 0 && u.Size >= u.Room/2 }
 
 // serverMoved reports whether the server did anything between the looks.
@@ -109,7 +109,7 @@ func moved(a, b Standing) bool {
 	return b.Ran >= 0 && b.Ran < Between/2 || a.switches != b.switches
 }
 
-// canGoOn reports whether the server waits for something that may come: a timer that is near, or something outside.
+// canGoOn reports whether something may still wake the server: a timer soon, or something outside.
 func (j *judging) canGoOn() bool {
 	l := j.b.Server.Look
 	return j.b.Server.IsKnown && (l.Activity == procfs.Outside && firstAddress(j.b.Server.Wakers) != "" || l.Activity == procfs.Timed && l.Timer < why.MostPatience)
@@ -228,7 +228,7 @@ func (j *judging) show(f *why.Finding, u procfs.Unread, whom string) {
 	f.Evidence = append(f.Evidence, why.Evidence{Text: fmt.Sprintf("%s: %s", whom, j.labelled(line, isWhole))})
 }
 
-// labelled names a message, or quotes the beginning of a text that is none.
+// labelled names a message, or quotes the beginning of another text.
 func (j *judging) labelled(line []byte, isWhole bool) string {
 	messages, err := transport.Frame{Bytes: line}.Messages()
 	if err == nil && len(messages) == 1 && messages[0].Kind() != transport.Invalid {
@@ -344,8 +344,8 @@ func (j *judging) clientStand(client Standing) string {
 	return fmt.Sprintf(" is %s.", client.State)
 }
 
-// openCall tells a call without an answer in the server's memory, as far as nothing moved and nobody else can move it.
-// What a side asks during a call is told before the call.
+// openCall tells of an unanswered call in the server's memory, if nothing moved and nobody else can move the server. A
+// question that a side asks during a call is told before the call.
 func (j *judging) openCall() *why.Finding {
 	if len(j.held.Open) == 0 || j.serverMoved() || j.canGoOn() || j.i.Client.PID == 0 {
 		return nil

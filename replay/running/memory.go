@@ -13,8 +13,7 @@ import (
 	"github.com/mcprec/mcprec/transport/procfs"
 )
 
-// Held are the messages that a server still has in its memory: what it has read and said, as far as its bytes were not
-// written over.
+// Held are the messages in a server's memory: those that it read and wrote, as far as their bytes are still there.
 type Held struct {
 	Messages int
 	Open     []HeldCall // the requests without an answer, and what else a side waits for
@@ -46,8 +45,8 @@ func (c HeldCall) label(mask func(string) string) string {
 // ofServer are the methods of the requests that only a server sends.
 var ofServer = []string{mcp.MethodCreateMessage, mcp.MethodElicit, mcp.MethodListRoots}
 
-// Recall looks for messages in the memory of a server. Only the latest request of each direction can be told as open:
-// an old one may have had an answer whose bytes are gone.
+// Recall looks for messages in the memory of a server. Only the latest request of each direction can be called open:
+// the bytes of an answer to an older one may be gone.
 func Recall(pid int) (Held, error) {
 	const most = 1 << 30
 	h := newHolding()
@@ -67,7 +66,7 @@ type holding struct {
 	notified map[string]bool              // the methods of notifications
 	asksUser bool                         // the client has declared that it can ask its user
 	said     map[string]uint64            // the length of each answer, by its text
-	// holdsBack is set if the answers are longer than all that the process has written: the last one is not out.
+	// holdsBack is set if the answers are longer than all output of the process: the last one is not written yet.
 	holdsBack bool
 }
 
@@ -75,7 +74,7 @@ func newHolding() *holding {
 	return &holding{answers: map[string][]json.RawMessage{}, requests: map[string]HeldCall{}, closed: map[string]bool{}, notified: map[string]bool{}, said: map[string]uint64{}}
 }
 
-// lengthOfAnswers is how many bytes the answers to the client's requests have, each with its newline.
+// lengthOfAnswers returns the bytes of the answers to the client's requests, with their newlines.
 func (h *holding) lengthOfAnswers() (sum uint64) {
 	for _, length := range h.said {
 		sum += length
@@ -171,8 +170,8 @@ func (h *holding) add(text []byte) {
 	h.messages++
 }
 
-// held returns what is open: of a session whose requests are all there the calls without an answer, of another one the
-// latest of each direction.
+// held returns the open calls: those without an answer if the memory has all requests of the session, and otherwise
+// the latest of each direction.
 func (h *holding) held() Held {
 	held := Held{Messages: h.messages}
 	h.placePings()
@@ -216,8 +215,8 @@ func (h *holding) calls(byServer bool) (calls []HeldCall) {
 	return calls
 }
 
-// placePings finds out whose the pings are, which both sides may send. The first request of a client opens the
-// session: a ping with no later id is the server's. Of another one nobody knows, and it is left out.
+// placePings finds out which side sent each ping. The first request of a client opens the session, so a ping with no
+// later id is the server's. A ping that either side may have sent is left out.
 func (h *holding) placePings() {
 	first := ""
 	for _, call := range h.requests {
@@ -239,7 +238,7 @@ func (h *holding) placePings() {
 	}
 }
 
-// judge says what is missing of a call; false if nothing is.
+// judge says what a call still lacks; false: nothing.
 func (h *holding) judge(call *HeldCall) bool {
 	id := string(mcp.KeyOf(json.RawMessage(call.ID)))
 	isAnswered := h.isAnswered(*call)
@@ -277,8 +276,8 @@ func isWhole(calls []HeldCall) bool {
 	return err == nil && bad == nil && len(calls) <= most && last-first+1 == int64(len(calls))
 }
 
-// isAnswered reports whether an answer to a call is there, or the call was cancelled. Both sides may use the same id:
-// then the result tells whose answer it is.
+// isAnswered reports whether a call has an answer, or was cancelled. If both sides use the same id, the result tells
+// whose answer it is.
 func (h *holding) isAnswered(call HeldCall) bool {
 	id := string(mcp.KeyOf(json.RawMessage(call.ID)))
 	if h.closed[id] {
@@ -302,7 +301,7 @@ func (h *holding) isAnswered(call HeldCall) bool {
 	return false
 }
 
-// later reports whether an id was given later than another: numbers rise, and of other ids nothing is known.
+// later reports whether an id was given later than another: numbers rise; other ids tell nothing.
 func later(id, than string) bool {
 	a, b := json.Number(id), json.Number(than)
 	x, errX := a.Int64()

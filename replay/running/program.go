@@ -12,8 +12,8 @@ import (
 	"github.com/mcprec/mcprec/transport/phrase"
 )
 
-// marks are what the file of a program has if it is a server of the protocol, and no client. All of has must be there,
-// and none of not: a program that is both, or that speaks to an editor, may be started as something else.
+// marks are words in the file of a program that is a server of the protocol and no client. All words of has must be
+// there, and none of not: a program that is both, or that speaks to an editor, may run as something else.
 //
 // To add one: add a row, and a program to TestPrograms.
 var marks = []struct{ has, not []string }{
@@ -37,8 +37,8 @@ const (
 	mostFiles   = 3 // words of a command line that name a file
 )
 
-// isServer reports whether the program of a process is a server of the protocol, by what its file has: of an
-// interpreter its script, or what stands in the command line itself.
+// isServer reports whether the program of a process is a server of the protocol, by the words in its file: for an
+// interpreter in its script, or in the command line itself.
 func (t *Table) isServer(pid int) bool {
 	p := t.byPID[pid]
 	link := fmt.Sprintf("/proc/%d/exe", pid)
@@ -76,7 +76,7 @@ func (t *Table) isServer(pid int) bool {
 	return false
 }
 
-// isServerFile reports whether a file has what a server has. A file is read once.
+// isServerFile reports whether a file is that of a server. A file is read once.
 func (t *Table) isServerFile(name, path string, most int64) bool {
 	is, isKnown := t.programs[name]
 	if !isKnown {

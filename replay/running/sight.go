@@ -25,7 +25,7 @@ type Sight struct {
 	feeding bool   // the client waits in a write to the server's input
 }
 
-// Standing is how one side stands: a process, and of the server's all that it has started.
+// Standing is how one side stands: the client's process, or the server's with all that it has started.
 type Standing struct {
 	procfs.Process
 	Look    procfs.Look
@@ -37,7 +37,7 @@ type Standing struct {
 	switches uint64 // how often its threads went to sleep
 }
 
-// See looks at an Instance, with at most so many bytes of what lies unread. The Table says who holds what; if a process
+// See looks at an Instance, and copies at most so many unread bytes. The Table says who holds which end; if a process
 // has ended since, the Sight says so.
 func (t *Table) See(i Instance, most int) Sight {
 	s := Sight{stderr: t.byPID[i.PID].At(2)}
@@ -88,7 +88,7 @@ func (t *Table) See(i Instance, most int) Sight {
 	return s
 }
 
-// standing looks at a process. What could wake a client is not asked: one with many servers has many descriptors.
+// standing looks at a process. It does not ask what could wake a client: with many servers it has many descriptors.
 func standing(id procfs.ID) Standing {
 	s := Standing{Process: procfs.Of(id), Ran: -1}
 	if s.State == procfs.Gone || s.State == procfs.Zombie {
@@ -103,8 +103,8 @@ func standing(id procfs.ID) Standing {
 	return s
 }
 
-// look finds out what could wake a server, its launchers and all that they have started. ours are the pipes between the
-// two sides.
+// look finds out what could wake a server, its launchers and their other children. ours are the pipes between the two
+// sides.
 func (s *Standing) look(root int, ours ...string) {
 	if s.State == procfs.Gone || s.State == procfs.Zombie {
 		return
@@ -123,8 +123,8 @@ func (s *Standing) look(root int, ours ...string) {
 // IsHidden reports whether an end could not be looked at because it is another user's.
 func (s Sight) IsHidden() bool { return errors.Is(s.hidden, procfs.ErrNotYours) }
 
-// Doing says in some words what a server does; stuck is for how long nothing has moved though something waits to be
-// read, 0 if that is not so.
+// Doing says in a few words what a server does. stuck is how long nothing has moved though bytes wait to be read; 0: it
+// is not stuck.
 func (s Sight) Doing() (words string, stuck time.Duration) {
 	still := func(sides ...Standing) time.Duration { // for how long none of them has run
 		least := time.Duration(-1)

@@ -64,7 +64,7 @@ func (t *Table) IsHidden(pid int) bool { return t.byPID[pid] != nil && t.byPID[p
 // Has reports whether a process lives.
 func (t *Table) Has(pid int) bool { return t.byPID[pid] != nil }
 
-// below returns the processes that a process has started, and those that these have started.
+// below returns the descendants of a process.
 func (t *Table) below(pid int) (list []int) {
 	list = slices.Clone(t.children[pid])
 	for i := 0; i < len(list); i++ {
@@ -87,8 +87,8 @@ func (t *Table) ancestors(pid int) (list []int) {
 	return list
 }
 
-// across returns who holds the other end of a pipe or a socket: of an input those that write to it, of an output
-// those that read from it. The processes in without do not count.
+// across returns the processes that hold the other end of a pipe or a socket: the writers of an input, or the readers
+// of an output. The processes in without do not count.
 func (t *Table) across(file string, isInput bool, without []int) (list []holder) {
 	name := file
 	if strings.HasPrefix(file, "socket:") {

@@ -1,5 +1,5 @@
-// Package leftover removes what the programs that a command runs leave behind: their processes, whatever group
-// or session these have joined, and their folders.
+// Package leftover removes the processes and folders that a command's programs leave behind, whatever group or
+// session the processes have joined.
 //
 // # Data layout
 //
@@ -13,9 +13,10 @@
 //
 // # What it refuses to do
 //
-// It ends processes on Linux alone; elsewhere only folders are removed. A process whose environment has been
-// cleared is not found, nor is one of another user, nor one whose main thread has ended before the others. What was left in another namespace of processes, or before
-// the machine was started, is left alone: a number means nothing there.
+// It ends processes on Linux alone; elsewhere it removes only folders. It does not find a process that has cleared its
+// environment, a process of another user, or one whose main thread ended before the others. It leaves alone the
+// leftovers of another namespace of processes, and of the time before the machine was started: a number means nothing
+// there.
 package leftover
 
 import (
@@ -60,7 +61,7 @@ func Begin() (*Run, error) {
 	return r, nil
 }
 
-// Environ returns the environment for a program of the run: that of this process, and what marks the run.
+// Environ returns the environment for a program of the run: that of this process, and the mark of the run.
 func (r *Run) Environ() []string {
 	names := strings.TrimSpace(os.Getenv(variable) + " " + r.name)
 	return append(os.Environ(), variable+"="+names)
@@ -72,7 +73,7 @@ func (r *Run) End() {
 	removeAll(r.Folder)
 }
 
-// Sweep ends what is left of the runs of processes that have been killed.
+// Sweep ends the runs of processes that were killed.
 func Sweep() {
 	endProcesses(isLeft)
 	folder := os.TempDir()
@@ -98,7 +99,7 @@ func isLeft(name string) bool {
 	return state == procfs.Gone || state == procfs.Zombie
 }
 
-// removeAll removes a folder, also one in which a program has made folders that nobody may write to.
+// removeAll removes a folder, and read-only folders in it.
 func removeAll(folder string) {
 	if os.RemoveAll(folder) == nil {
 		return

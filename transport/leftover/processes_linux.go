@@ -13,8 +13,8 @@ import (
 	"github.com/mcprec/mcprec/transport/procfs"
 )
 
-// endProcesses kills the processes that are in a run of such a name, until there are none: one that has ended may
-// have started another just before, so after one of a run it looks again. It never kills this process.
+// endProcesses kills the processes of such runs until none is left: a process may start another just before its end,
+// so after each kill it looks again. It never kills this process.
 func endProcesses(isWanted func(name string) bool) {
 	known := map[string]bool{}
 	isKnown := func(name string) bool {
@@ -41,8 +41,8 @@ func endProcesses(isWanted func(name string) bool) {
 	}
 }
 
-// mostGone is how many processes may end while it looks at them until it looks no further: on a busy machine
-// there are always such.
+// mostGone is how many processes may end during a look before endProcesses stops looking again: on a busy machine
+// some always do.
 const mostGone = 1000
 
 // processes returns the numbers of all processes but this one.
@@ -106,7 +106,7 @@ func end(pid int, isWanted func(name string) bool) bool {
 	}
 }
 
-// longest is how long the end of a killed process is waited for: a disk may keep it.
+// longest is how long to wait for the end of a killed process, which a disk may delay.
 const longest = 5 * time.Second
 
 // awaitEnd waits for the end of a process that was killed, and reports whether it has come.

@@ -2,5 +2,5 @@
 
 package leftover
 
-// endProcesses does nothing: what a process has in its environment is not known here.
+// endProcesses does nothing: this system does not show the environment of a process.
 func endProcesses(func(name string) bool) {}
