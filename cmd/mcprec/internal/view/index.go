@@ -170,6 +170,7 @@ func (x *index) apply(e store.Event, parsed *session.Parsed) error {
 		return fmt.Errorf("index %s: %w", x.source.session.Name, err)
 	}
 	x.states.Add(picture.Point{Model: x.model, State: x.latest})
+	x.source.hasIndexed(e.Seq)
 	return nil
 }
 

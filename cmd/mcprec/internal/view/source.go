@@ -24,7 +24,7 @@ type source struct {
 	inOrder      func(store.Event) store.Event // of the goroutine that indexes
 
 	mu      sync.Mutex
-	indexed uint64                 // the last event that maskNext has masked
+	indexed uint64                 // the last event that the index has: those up to it are masked alone, or in spread
 	spread  map[uint64]store.Event // masked events with a secret that began in an earlier one
 }
 
@@ -76,16 +76,22 @@ func (x *source) maskNext(e store.Event, inOrder func(store.Event) store.Event) 
 	}
 	masked := inOrder(e)
 	isSpread := masked.Redacted != e.Redacted && !bytes.Equal(x.masker.Event(e).Payload, masked.Payload)
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.indexed = max(x.indexed, e.Seq)
 	if isSpread {
+		x.mu.Lock()
+		defer x.mu.Unlock()
 		if x.spread == nil {
 			x.spread = map[uint64]store.Event{}
 		}
 		x.spread[e.Seq] = masked
 	}
 	return masked
+}
+
+// hasIndexed notes that the index has an event: a reader need not look for a secret that begins before it.
+func (x *source) hasIndexed(seq uint64) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.indexed = seq
 }
 
 // read yields the masked events from a Seq on. What the index has not met is masked from the first event on: a

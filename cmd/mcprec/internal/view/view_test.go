@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -567,5 +568,45 @@ func TestPolicies(t *testing.T) {
 				t.Errorf("%s: no %s", said, want)
 			}
 		}
+	}
+}
+
+// TestReadFromAnywhere: a reader begins at the event that it is asked for where the index has come, also in a
+// session without an end. Before, it reads all events up to there: a secret may have begun in any.
+func TestReadFromAnywhere(t *testing.T) {
+	home := session.Home{Place: t.TempDir()}
+	db, err := boltstore.Open(home.Place, boltstore.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const cut = 8 // events, of which the last is a message
+	fixture := openFixture(t, "../../../../fixtures/seed.jsonl")
+	id, err := session.Save(t.Context(), db, func(yield func(store.Event, error) bool) {
+		for e, err := range fixture.Recorded(t.Context(), 1, store.ReadOptions{}) {
+			if e.Seq > cut || !yield(e, err) {
+				return
+			}
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(fixture.Close(), db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	s, err := session.Open(t.Context(), home, string(id), strings.NewReader(""), io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := openIndex(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-x.ended
+	if x.source.indexed != cut || x.length() != cut {
+		t.Errorf("of %d indexed events the source knows of %d", x.length(), x.source.indexed)
+	}
+	if err := x.close(); err != nil {
+		t.Error(err)
 	}
 }
