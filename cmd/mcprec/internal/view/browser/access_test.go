@@ -149,7 +149,7 @@ func TestNarrow(t *testing.T) {
 		if len(small) > 0 {
 			t.Errorf("too small: %q", small)
 		}
-		inSight := map[string]string{"beside": "#beside .verdict, #beside .runs svg", "list": "#sessions td:last-child"}
+		inSight := map[string]string{"beside": "#beside .verdict, #beside .runs svg", "list": "#sessions td:nth-child(3)"}
 		if selector, ok := inSight[c.name]; ok {
 			outside := value[[]string](p, `all(%s).filter((e) => e.getBoundingClientRect().right > innerWidth || e.localName === "td" && e.scrollWidth > e.clientWidth)
 				.map((e) => e.outerHTML.slice(0, 80))`, selector)

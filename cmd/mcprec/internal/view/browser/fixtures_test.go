@@ -89,6 +89,30 @@ func TestOverview(t *testing.T) {
 	}
 }
 
+// TestOverviewFlags: the flag of a finding in the strip has the colour of its severity.
+func TestOverviewFlags(t *testing.T) {
+	t.Parallel()
+	p := newTab(t)
+	for name, severity := range map[string]string{"gosdk-897": "--fault", "pysdk-594": "--warn"} {
+		p.open(view(t, fixture(name)).at("theme=light"))
+		// the frame of what the pane shows lies over the flags, and tints them
+		p.until(`all("#findings li").length > 0 && (() => {
+			const strip = one("#overview"), scale = strip.width / strip.clientWidth;
+			const copy = new OffscreenCanvas(strip.width, strip.height).getContext("2d", {willReadFrequently: true});
+			copy.drawImage(strip, 0, 0);
+			const dots = copy.getImageData(53 * scale, 0, 1, strip.height).data;
+			const has = (name) => {
+				const colour = getComputedStyle(strip).getPropertyValue(name).trim().slice(1).match(/../g).map((part) => parseInt(part, 16));
+				for (let n = 0; n < dots.length; n += 4) {
+					if (dots[n + 3] > 200 && colour.every((part, k) => Math.abs(part - dots[n + k]) < 25)) return true;
+				}
+				return false;
+			};
+			return ["--fault", "--warn", "--dim"].every((name) => has(name) === (name === %s));
+		})()`, severity)
+	}
+}
+
 // TestPayload: the tree keeps the order, the digits and doubled members; the text is the frame.
 func TestPayload(t *testing.T) {
 	t.Parallel()
@@ -170,6 +194,9 @@ func TestCopyRange(t *testing.T) {
 	})()`)
 	p.do(chromedp.MouseClickXY(at[0], at[1], chromedp.ButtonModifiers(chromedp.ModifierShift)))
 	p.until(`all("#range input").map((e) => e.value).join() === "7,9" && all(".row.marked").length === 3`)
+	if selected := value[string](p, `String(getSelection())`); selected != "" {
+		t.Errorf("the click selects the text %q, too", selected)
+	}
 }
 
 // TestFilter: the filter leaves the events that the commands select.

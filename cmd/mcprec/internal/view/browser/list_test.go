@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/chromedp/chromedp"
 )
 
 // listOf starts the list of a store with sessions: seed, crossing, and one that hung.
@@ -32,6 +34,12 @@ func TestList(t *testing.T) {
 	p.open(listOf(t).at(""))
 	p.until(`all("#sessions tr[data-row]").length === 3`)
 	p.until(`one("#sessions tr[data-row]").textContent.includes("the hung one")`)
+	for _, width := range []int64{1024, 400} { // how a session stands is in sight, and the line that counts them
+		p.do(chromedp.EmulateViewport(width, 768))
+		p.until(`one("#sessions td.fault").textContent.includes("hung") && one("#sessions td.fault").getBoundingClientRect().right <= innerWidth`)
+		p.until(`one("header .what").checkVisibility()`)
+	}
+	p.do(chromedp.EmulateViewport(1360, 860))
 	p.until(`one("header .what").textContent === "3 sessions, 1 hung, 1 with errors" || one("header .what").textContent === "3 sessions, 1 hung"`)
 	p.clickText("#sessions th button", "session")
 	p.until(`all("#sessions tr[data-row]").map((row) => row.cells[1].textContent).join() === "roots crossing a call,seed,the hung one" &&

@@ -3,6 +3,8 @@ package browser
 import (
 	"strings"
 	"testing"
+
+	"github.com/chromedp/chromedp"
 )
 
 // verdict is what the tests need of the JSON of mcprec replay.
@@ -181,5 +183,9 @@ func TestExplored(t *testing.T) {
 	p.open(view(t, fixture("seed")).at("view=beside&client=notification-queue=1&client2=independent"))
 	p.until(`all("#beside .verdict").length === 2`)
 	p.clickText("#beside button", "Explore other orders")
-	p.until(`one("#beside .report") || all("#beside [role=status]").some((e) => e.textContent === "no order fails")`)
+	p.until(`one("#beside .report") || all("#beside .verdict[role=status]").some((e) => e.textContent === "no order fails")`)
+	p.until(`location.hash.includes("explore=1")`) // so a link to it, and a reload, explore again
+	value[bool](p, `(one("#beside").dataset.old = "1", true)`)
+	p.do(chromedp.Reload())
+	p.until(`one("#beside") && !one("#beside").dataset.old && (one("#beside .report") || one("#beside .verdict[role=status]"))`)
 }

@@ -20,8 +20,8 @@ type shot struct {
 }
 
 // crashed is a session whose server writes a traceback and ends while a call is open.
-const crashed = searches + `{"seq":6,"at":"9ms","kind":"stderr","data":{"text":"Traceback (most recent call last):\n  File \"search.py\", line 12, in run\n"}}
-{"seq":7,"at":"9.1ms","kind":"stderr","data":{"text":"sqlite3.OperationalError: no such table: pages\n"}}
+const crashed = searches + `{"seq":6,"at":"9ms","kind":"stderr","text":"Traceback (most recent call last):"}
+{"seq":7,"at":"9.1ms","kind":"stderr","text":"sqlite3.OperationalError: no such table: pages"}
 {"seq":8,"at":"10ms","kind":"eof","dir":"s2c","data":{"by":"sender"}}
 {"seq":9,"at":"11ms","kind":"exit","data":{"code":1}}
 {"seq":10,"at":"12ms","kind":"closed","data":{"frames":4,"lost":0}}
@@ -77,7 +77,7 @@ func shots() []shot {
 		r.fromServer(`{"jsonrpc":"2.0","id":"s1","method":"sampling/createMessage","params":{"maxTokens":1,"messages":[]}}`)
 		return viewStore(t, r.store)
 	}
-	whole := `one("#verdict") && one("#payload").dataset.seq && one("#state").dataset.seq && one("#waterfall svg")`
+	whole := `one("#verdict") && one("#sequence .row.pick")`
 	replayed := `one("#replay .verdict") && all("#replay g.step").length > 3`
 	return []shot{
 		{"list", list, "", `all("#sessions tr[data-row]").length === 6`, ""},
@@ -85,7 +85,7 @@ func shots() []shot {
 		{"may-be-stuck", of("pysdk-594"), "", whole, ""},
 		{"crash", made(crashed), "", whole, ""},
 		{"sequence", of("seed"), "at=5", whole, ""},
-		{"findings", of("gosdk-897"), "at=12", whole + ` && one("#findings")`, ""},
+		{"findings", of("gosdk-897"), "at=12", whole, ""},
 		{"http", of("progress-2026-07-28"), "", whole, ""},
 		{"waterfall", made(parallel()), "", whole, ""},
 		{"range", made(parallel()), "range=40-80&at=50", whole, ""},
@@ -94,7 +94,7 @@ func shots() []shot {
 		{"passing", of("seed"), "view=replay", replayed, ""},
 		{"beside", of("seed"), "view=beside&client=notification-queue=0&client2=independent", `all("#beside g.apart").length === 2`, ""},
 		{"compare", of("memory-2025-03-26", "memory-2025-06-18"), "view=compare", `one("#compare tr.pick")`, ""},
-		{"live", live, "", `one("#why") && one("#waterfall svg")`, ""},
+		{"live", live, "", `one("#verdict.fail")`, ""},
 		{"help", of("seed"), "at=5", whole + ` && one("dialog#keys").open`, "?"},
 	}
 }

@@ -28,8 +28,19 @@ function busy(promise) {
   return promise;
 }
 
+const GONE = "mcprec view does not answer any more";
+
+// away is called with what the page says when the server does not answer, and with "" when it does again.
+let away = () => {};
+export const onAway = (call) => (away = call);
+
 async function ask(path, params, options) {
-  const answer = await fetch("api/" + path + "?" + new URLSearchParams(params), options);
+  const answer = await fetch("api/" + path + "?" + new URLSearchParams(params), options).catch((fault) => {
+    if (options?.signal?.aborted) throw fault;
+    away(GONE + ": start it again, and open the address that it prints. What stands here stays.");
+    throw new Error(GONE);
+  });
+  away("");
   if (answer.ok) return answer;
   const text = await answer.text();
   let fault = text;

@@ -3,14 +3,19 @@
 import { h, Fragment } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import * as api from "./api.js";
+import { roomNamed, roomsOf } from "./focus.js";
 import { Fault } from "./frame.jsx";
 import { Setup, Stage, useStory, Verdict } from "./replay.jsx";
 import { lastStep, partOf } from "./story.js";
 import { count, plain } from "./text.js";
 
-const named = (setup) => `${setup.client} / ${setup.server}, buffer ${setup.buffer}`;
+const named = ({ client, server, buffer: rooms }) => {
+  const [to, back] = roomsOf(rooms).map(roomNamed);
+  const buffer = to === back ? to : `${to} to the server, ${back} to the client`;
+  return `client ${client}, server ${server}, buffer ${buffer}`;
+};
 
-export function Beside({ runs, setups, options, change, step, setStep, session, setLength }) {
+export function Beside({ runs, setups, options, change, step, setStep, session, exploring, setLength }) {
   const [explored, setExplored] = useState(null);
   const failing = useStory(explored?.failing);
   const passing = useStory(explored?.passing);
@@ -35,7 +40,7 @@ export function Beside({ runs, setups, options, change, step, setStep, session, 
       <div class="setup">
         {!explored && <Setup setup={setups[1]} second="2" options={options} change={change} />}
         {!api.carried && (
-          <Exploration session={session} setup={setups[0]} explored={explored} setExplored={setExplored} />
+          <Exploration {...{ session, exploring, change, explored, setExplored }} setup={setups[0]} />
         )}
       </div>
       {faults.map((fault) => (
@@ -61,14 +66,17 @@ export function Beside({ runs, setups, options, change, step, setStep, session, 
   );
 }
 
+const NONE = "no order fails";
+
 // Exploration asks the server for other orders of the session. It starts by itself where the
-// page was opened for it.
-function Exploration({ session, setup, explored, setExplored }) {
+// page was opened for it, and where the address has it.
+function Exploration({ session, exploring, change, setup, explored, setExplored }) {
   const [state, setState] = useState("");
   const ending = useRef(null);
   const start = () => {
     ending.current = new AbortController();
     setState("exploring…");
+    change({ explore: "1" });
     const wanted = {
       client: setup.client,
       server: setup.server,
@@ -78,14 +86,14 @@ function Exploration({ session, setup, explored, setExplored }) {
     const progress = ({ done, total }) => setState(`${count(done)} of ${count(total)} orders`);
     api.explore(wanted, progress, ending.current.signal).then(
       (answer) => {
-        setState(answer.failing ? "" : "no order fails");
+        setState(answer.failing ? "" : NONE);
         setExplored(answer.failing ? drawn(answer) : null);
       },
       (fault) => setState(fault.name === "AbortError" ? "" : fault.message),
     );
   };
   useEffect(() => {
-    if (session.mode === "explore") start();
+    if (exploring) start();
     return () => ending.current?.abort();
   }, []);
   const running = / orders$|…$/.test(state);
@@ -94,7 +102,7 @@ function Exploration({ session, setup, explored, setExplored }) {
       {running ? (
         <button onClick={() => ending.current.abort()}>Stop</button>
       ) : explored ? (
-        <button onClick={() => setExplored(null)}>Back to replays</button>
+        <button onClick={() => (setExplored(null), change({ explore: undefined }))}>Back to replays</button>
       ) : (
         <button
           title="Play other orders of delivery, and show the first that fails beside the nearest that passes"
@@ -104,7 +112,7 @@ function Exploration({ session, setup, explored, setExplored }) {
         </button>
       )}
       {state && (
-        <span class="dim" role="status">
+        <span class={state === NONE ? "verdict pass" : "dim"} role="status">
           {plain(state)}
         </span>
       )}
@@ -125,9 +133,13 @@ function drawn({ report, failing, passing, apart }) {
 }
 
 function Report({ explored: { report } }) {
+  const counted = /#\d/.test([report.chain, report.choices].flat().join());
   return (
     <details class="report" open>
       <summary>{plain(report.explanation)}</summary>
+      {counted && (
+        <p class="dim">tools/list#2 is the second tools/list in this order, and no event of the recording.</p>
+      )}
       {[report.chain, report.choices].map(
         (lines, n) =>
           lines?.length > 0 && (

@@ -5,8 +5,8 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 // PAUSE is the least time in ms between two writes of the address: browsers refuse too many.
 const PAUSE = 150;
 
-// read returns the focus {view, at, client, server, buffer, client2, server2, capacity2, step,
-// row, filter, theme}: all are texts, but for the numbers at, step and row.
+// read returns the focus {view, at, client, server, buffer, client2, server2, buffer2, explore, step,
+// row, filter, theme, …}: all are texts, but for the numbers at, step and row.
 function read() {
   const focus = Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
   for (const name of ["at", "step", "row"]) if (focus[name]) focus[name] = Math.max(0, Math.floor(focus[name]) || 0);
@@ -62,6 +62,10 @@ export const setupOf = (focus, second) => ({
   server: focus["server" + second] || focus.server || "independent",
   buffer: focus["buffer" + second] || focus.buffer || "0",
 });
+
+// roomNamed says a room of the transport in words.
+export const roomNamed = (room) =>
+  ({ 0: "0 (none)", 1: "1 message" })[room] || (room > 1 ? `${room} messages` : room);
 
 // roomsOf reads a buffer: one for both directions, or c2s=N,s2c=N.
 export function roomsOf(buffer) {

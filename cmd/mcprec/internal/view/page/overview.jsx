@@ -7,6 +7,7 @@ import { useAnswer } from "./data.js";
 const BUCKETS = 800;
 const LONG = 1e9; // a gap in ns that is marked
 const MARGIN = 2;
+const GRAVITY = ["note", "warning", "error"];
 
 // useOverview asks again while the session is read, and when it grew by a part.
 function useOverview(s, session) {
@@ -18,7 +19,7 @@ function useOverview(s, session) {
 // colours reads the theme's.
 function colours(canvas) {
   const style = getComputedStyle(canvas);
-  const names = ["c2s", "s2c", "fault", "warn", "text"];
+  const names = ["c2s", "s2c", "fault", "warn", "dim", "text"];
   return Object.fromEntries(names.map((name) => [name, style.getPropertyValue("--" + name)]));
 }
 
@@ -27,9 +28,22 @@ function fill(context, colour, x, y, width, height) {
   context.fillRect(x, y, width, height);
 }
 
+// gravest returns the severity of the gravest finding in each bucket, as far as the findings are here.
+function gravest(data, marks) {
+  const found = new Map();
+  for (const [seq, list] of marks) {
+    const bucket = Math.ceil((seq * data.buckets) / data.events) - 1;
+    for (const { severity } of list) {
+      if (GRAVITY.indexOf(severity) > GRAVITY.indexOf(found.get(bucket))) found.set(bucket, severity);
+    }
+  }
+  return found;
+}
+
 // drawBuckets draws, from the left: long gaps, the client's frames, the server's, faults, and
 // findings.
-function drawBuckets(context, data, colour, height, events) {
+function drawBuckets(context, data, colour, height, events, marks) {
+  const found = gravest(data, marks);
   const most = Math.max(1, ...data.c2s, ...data.s2c);
   const rows = ((height - 2 * MARGIN) * data.events) / Math.max(1, events);
   const step = rows / data.buckets;
@@ -43,7 +57,8 @@ function drawBuckets(context, data, colour, height, events) {
     fill(context, colour.s2c, 28, y, (data.s2c[n] / most) * 17, thick);
     context.globalAlpha = 1;
     if (data.fault[n]) fill(context, colour.fault, 47, y, 3, Math.max(2, thick));
-    if (data.finding[n]) fill(context, colour.fault, 52, y - 1, 4, Math.max(4, thick));
+    const flag = { error: colour.fault, note: colour.dim }[found.get(n)] || colour.warn;
+    if (data.finding[n]) fill(context, flag, 52, y - 1, 4, Math.max(4, thick));
   }
 }
 
@@ -61,7 +76,7 @@ function drawWindow(context, colour, width, height, share) {
   context.globalAlpha = 1;
 }
 
-function draw(canvas, data, events, share) {
+function draw(canvas, data, events, share, marks) {
   const { clientWidth: width, clientHeight: height } = canvas;
   const ratio = window.devicePixelRatio || 1;
   canvas.width = width * ratio;
@@ -69,11 +84,11 @@ function draw(canvas, data, events, share) {
   const context = canvas.getContext("2d");
   const colour = colours(canvas);
   context.scale(ratio, ratio);
-  if (data) drawBuckets(context, data, colour, height, events);
+  if (data) drawBuckets(context, data, colour, height, events, marks);
   drawWindow(context, colour, width, height, share);
 }
 
-export function Overview({ s, session, places, top, jump, fit, only }) {
+export function Overview({ s, session, places, top, jump, fit, only, marks }) {
   const canvas = useRef();
   const data = useOverview(s, session);
   // The strip is of all events, also where the pane goes through those of a filter.
@@ -82,7 +97,7 @@ export function Overview({ s, session, places, top, jump, fit, only }) {
   const last = places.total ? places.seqOf(Math.min(places.total - 1, Math.floor(top + fit))) : 1;
   const share = { top: placed / events, fit: (only ? last - placed : Math.min(fit, events)) / events };
   useEffect(() => {
-    const frame = requestAnimationFrame(() => canvas.current && draw(canvas.current, data, events, share));
+    const frame = requestAnimationFrame(() => canvas.current && draw(canvas.current, data, events, share, marks));
     return () => cancelAnimationFrame(frame);
   });
   const go = (event) => {

@@ -5,11 +5,15 @@ import { useRef } from "preact/hooks";
 const LEAST = 220; // width in pixels
 const STEP = 40; // of a key
 
-// On a small window the drawing has all of it at first.
+// On a small window the drawing has all of it at first, and on a narrow one the ring.
 const small = matchMedia("(max-width: 860px) and (max-height: 560px)");
+const narrow = matchMedia("(max-width: 480px)");
 
 // sideOf returns the width of the side pane: 0 where it is folded, "" where the style sheet has it.
-export const sideOf = (focus) => (focus.side ?? (small.matches ? "0" : "")) && Number(focus.side ?? 0);
+export function sideOf(focus, view) {
+  if (focus.side !== undefined) return focus.side && Number(focus.side);
+  return small.matches || (view === "replay" && narrow.matches) ? 0 : "";
+}
 
 // Grip is the edge of the side pane, which is dragged, or moved by the arrows.
 export function Grip({ width, set }) {

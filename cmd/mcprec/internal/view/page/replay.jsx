@@ -3,7 +3,7 @@ import { h, Fragment } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import * as api from "./api.js";
 import { useAnswer, usePrinted } from "./data.js";
-import { roomsOf } from "./focus.js";
+import { roomNamed, roomsOf } from "./focus.js";
 import { Fault } from "./frame.jsx";
 import { Heads, Run, sizeOf } from "./run.jsx";
 import { hangs, hangsOf, lastStep, LINE, storyOf, yOf } from "./story.js";
@@ -80,7 +80,8 @@ export function Setup({ setup, second = "", options, change }) {
       ["SDKs", fits.filter(isSDK)],
     ];
   };
-  const roomsWith = (chosen) => [...new Set([...options.buffers, chosen])].map((room) => ({ value: room, text: room }));
+  const roomsWith = (chosen) =>
+    [...new Set([...options.buffers, chosen])].map((room) => ({ value: room, text: roomNamed(room) }));
   return (
     <>
       {["client", "server"].map((end) => (
@@ -100,8 +101,8 @@ export function Setup({ setup, second = "", options, change }) {
           label={n ? way : "buffer " + way}
           name={"buffer" + second + (n ? "-back" : "")}
           value={rooms[n]}
-          title={"How many messages the transport holds on their way " + way}
-          groups={[["Messages", roomsWith(rooms[n])]]}
+          title={`How many messages the transport holds ${way}; where it holds none, a write waits until it is read`}
+          groups={[["The transport holds", roomsWith(rooms[n])]]}
           pick={(room) => pickRoom(n, room)}
         />
       ))}
@@ -270,6 +271,14 @@ function Words({ run, setup, options, pick }) {
     <>
       <h1>{run.words}</h1>
       <List title="What changes it" lines={verdict.changes} words={options?.words} />
+      <section>
+        <h2>How each side works in this replay</h2>
+        <dl class="said">
+          {["client", "server"].map((end) => (
+            <Term key={end} word={`${end} ${setup[end]}`} means={meaningOf(options, setup[end], run.means?.[end])} />
+          ))}
+        </dl>
+      </section>
       <Unanswered list={verdict.unanswered} pick={pick} />
       {verdict.waits.length > 0 && (
         <section>
@@ -285,14 +294,6 @@ function Words({ run, setup, options, pick }) {
           <Terms words={words} />
         </section>
       )}
-      <section>
-        <h2>The models</h2>
-        <dl class="said">
-          {["client", "server"].map((end) => (
-            <Term key={end} word={`${end} ${setup[end]}`} means={meaningOf(options, setup[end], run.means?.[end])} />
-          ))}
-        </dl>
-      </section>
       <List title="Assumptions" lines={verdict.assumptions} />
       <List title="Warnings" lines={verdict.warnings} />
     </>

@@ -42,11 +42,14 @@ export function Row({ seq, row, y, gap, columns, picked, kin, unanswered, marked
   );
 }
 
+// told says a finding in a line: the rule in words, then what broke it.
+const told = (found) => `${found.severity}: ${found.title} (rule ${found.rule}): ${found.text}`;
+
 // Mark is the flag of a finding.
 function Mark({ mark, y }) {
   return (
     <path class={"mark " + mark[0].severity} d={`M3 ${y - 5}h5l4 5l-4 5h-5z`}>
-      <title>{mark.map((found) => `${found.severity} ${found.rule}: ${found.text}`).join("\n")}</title>
+      <title>{mark.map(told).join("\n")}</title>
     </path>
   );
 }
@@ -124,7 +127,7 @@ const Stalled = ({ x, y }) => <rect class="blocked" x={x - 3} y={y - ROW / 2} wi
 export function spoken(seq, row, mark) {
   if (!row) return `event ${seq}, not read yet`;
   const way = { c2s: "client to server", s2c: "server to client" }[row.dir];
-  const found = mark && mark.map((one) => `${one.severity} ${one.rule}: ${one.text}`).join("; ");
+  const found = mark && mark.map(told).join("; ");
   return [`event ${seq}`, seconds(row.at) + " seconds", way, row.kind, row.label, row.text, found]
     .filter(Boolean)
     .join(", ");

@@ -118,7 +118,7 @@ export function Run({ story, width, height, from, to, step, apart, links }) {
       {story.notes
         .filter((note) => inside(note.line, note.line))
         .map((note, n) => (
-          <g key={n} class={seen(note.line)}>
+          <g key={n} class={"label " + seen(note.line)}>
             <Plate
               x={width / 2}
               y={yOf(note.line, apart)}
@@ -161,12 +161,20 @@ export function Heads({ story, width, setup, apart }) {
             {clip(setup[end] || "", room)}
           </text>
           {!size.narrow && story.levels.some((level) => level?.inner?.[end]) && (
-            <text class="small dim" x={size[end] + (end === "client" ? -86 : 86)} y="16">
-              notification queue
+            <text
+              class="small dim"
+              text-anchor={end === "client" ? "end" : "start"}
+              x={size[end] + (end === "client" ? -26 : 26)}
+              y="16"
+            >
+              {size.client < 160 ? "queue" : "notification queue"}
             </text>
           )}
         </g>
       ))}
+      <text class="small dim" text-anchor="end" x={size.digits} y={size.narrow ? 16 : 30}>
+        step
+      </text>
       {story.skipped > 0 && (
         <text class="small dim" text-anchor="middle" x={width / 2} y="30">
           {count(story.skipped)} steps before these
@@ -268,7 +276,7 @@ function Label({ frame, label, story, size, apart, seen }) {
   const right = way.to > way.from;
   const held = frame.held?.by === "reader" && !size.narrow && seen(story.lines + 1) === "now";
   return (
-    <g class={seen(frame.take)}>
+    <g class={"label " + seen(frame.take)}>
       {label && <Plate x={label.x} y={label.y} text={label.text} tone={way.tone} />}
       {way.headless && (
         <Plate x={way.to + (right ? 8 : -8)} y={way.y1} text="queued" tone="fault" anchor={right ? "start" : "end"} />

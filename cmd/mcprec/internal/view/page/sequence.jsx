@@ -192,7 +192,14 @@ export function Sequence({
         aria-label="Events in their order"
         aria-activedescendant={rows.some((each) => each.seq === at) ? "row" + at : undefined}
       >
-        <svg width={width} height={height} viewBox={`0 0 ${width} ${height}`} aria-hidden="true" onClick={click}>
+        <svg
+          width={width}
+          height={height}
+          viewBox={`0 0 ${width} ${height}`}
+          aria-hidden="true"
+          onMouseDown={(event) => event.shiftKey && event.preventDefault() /* it would select the text between */}
+          onClick={click}
+        >
           {rows.map((each) => (
             <Row
               key={each.seq}
@@ -252,6 +259,7 @@ export function Sequence({
         theme={theme}
         at={at}
         only={only}
+        marks={marks}
       />
     </>
   );

@@ -8,17 +8,17 @@ import { write } from "./focus.js";
 import { Fault } from "./frame.jsx";
 import { count, duration, plain } from "./text.js";
 
-// The columns: a name, and by what the rows are sorted.
+// The columns: a name, and by what the rows are sorted. What a narrow window has no room for stands last.
 const columns = [
   ["session", (one) => one.label || one.title],
-  ["server", (one) => one.server],
-  ["client", (one) => one.client],
-  ["start", (one) => one.start],
+  ["state", (one) => one.state],
+  ["exit", (one) => one.exit],
   ["took", (one) => Number(one.took)],
   ["calls", (one) => one.calls],
   ["errors", (one) => one.errors],
-  ["exit", (one) => one.exit],
-  ["state", (one) => one.state],
+  ["start", (one) => one.start],
+  ["server", (one) => one.server],
+  ["client", (one) => one.client],
 ];
 const numeric = new Set(["took", "calls", "errors"]);
 
@@ -141,21 +141,21 @@ function Line({ one, at, picked, ticked, tick }) {
           {plain(one.label || one.title)}
         </button>
       </td>
-      <td>{plain(one.server)}</td>
-      <td>{plain(one.client)}</td>
+      <td class={one.hung ? "fault" : ""}>
+        {plain(one.state)}
+        {one.hung ? ", hung" : ""}
+      </td>
+      <td class={one.exit && one.exit !== "0" ? "fault" : ""}>{plain(one.exit)}</td>
+      <td class="seq">{took(one.took)}</td>
+      <td class="seq">{count(one.calls || 0)}</td>
+      <td class={"seq" + (one.errors ? " fault" : "")}>{count(one.errors || 0)}</td>
       <td>
         {plain(one.start)
           .replace("T", " ")
           .replace(/\..*|Z$/, "")}
       </td>
-      <td class="seq">{took(one.took)}</td>
-      <td class="seq">{count(one.calls || 0)}</td>
-      <td class={"seq" + (one.errors ? " fault" : "")}>{count(one.errors || 0)}</td>
-      <td class={one.exit && one.exit !== "0" ? "fault" : ""}>{plain(one.exit)}</td>
-      <td class={one.hung ? "fault" : ""}>
-        {plain(one.state)}
-        {one.hung ? ", hung" : ""}
-      </td>
+      <td>{plain(one.server)}</td>
+      <td>{plain(one.client)}</td>
     </tr>
   );
 }

@@ -6,7 +6,6 @@ import * as api from "./api.js";
 import { useAnswer } from "./data.js";
 import { PAUSE, Payload } from "./payload.jsx";
 import { focusOf } from "./verdict.jsx";
-import { Word } from "./word.jsx";
 import { classes, count, duration, plain, seconds } from "./text.js";
 
 const FEW = 100; // findings in the list at first
@@ -25,7 +24,7 @@ export function Side({ s, session, at, row, call, pick, findings, why, ring, cha
         <Why why={why} pick={pick} ring={ring} change={change} />
       )}
       {row && <About row={row} call={call} pick={pick} />}
-      <Findings findings={findings} at={at} pick={pick} />
+      <Findings findings={findings} at={at} pick={pick} said={why?.findings} />
       <Payload s={s} seq={at} size={row ? row.size : 0} />
       <State s={s} at={at} grown={at === session.events ? session.indexed : 0} pick={pick} />
       {children}
@@ -123,14 +122,16 @@ function About({ row, call, pick }) {
   );
 }
 
-function Finding({ found, pick, at }) {
+// Finding is a finding of check: the rule in words, then what broke it, unless that is said already.
+function Finding({ found, pick, at, said }) {
   return (
     <li class={"finding " + found.severity}>
       <strong>
-        <Word word={found.rule} means={found.title} />
+        {found.severity}: {plain(found.title)}
       </strong>{" "}
-      {plain(found.text)}
-      {found.section && <span class="dim"> ({plain(found.section)})</span>}{" "}
+      <span class="dim">(rule {[found.rule, plain(found.section)].filter(Boolean).join(", ")})</span>
+      <br />
+      {said ? "see above" : plain(found.text)}{" "}
       {found.events
         .filter((seq) => seq !== at)
         .map((seq) => (
@@ -141,7 +142,7 @@ function Finding({ found, pick, at }) {
 }
 
 // Findings are first those of the event, then all.
-function Findings({ findings, at, pick }) {
+function Findings({ findings, at, pick, said = [] }) {
   const [most, setMost] = useState(FEW);
   const { findings: all, total } = findings;
   const here = all.filter((found) => found.events.includes(at));
@@ -153,7 +154,7 @@ function Findings({ findings, at, pick }) {
           <h2>Findings here</h2>
           <ul class="bare">
             {here.map((found, n) => (
-              <Finding key={n} found={found} pick={pick} at={at} />
+              <Finding key={n} {...{ found, pick, at }} said={said.some((one) => one.text === found.text)} />
             ))}
           </ul>
         </>

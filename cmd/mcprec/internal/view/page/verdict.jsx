@@ -5,7 +5,7 @@ import { useEffect, useRef } from "preact/hooks";
 import * as api from "./api.js";
 import { Copy } from "./copy.jsx";
 import { useAnswer } from "./data.js";
-import { plain } from "./text.js";
+import { classes, plain } from "./text.js";
 import { Word } from "./word.jsx";
 
 // useFits returns the setups under which a replay of the session hangs, once it is read. Those that
@@ -55,7 +55,7 @@ export function VerdictBar({ why, fits, pick, change, view }) {
   return (
     <section
       id="verdict"
-      class={"bar " + (beside && verdict.tone === "pass" ? "note" : verdict.tone)}
+      class={classes("bar", (!beside || verdict.tone !== "pass") && verdict.tone)}
       aria-label="How the session stands"
     >
       {beside && <span>The recording: </span>}
