@@ -45,9 +45,10 @@ type Answer struct {
 
 // Wait is one thing that waits: an asynchronous function, a task, a thread or a goroutine.
 type Wait struct {
-	Request *Request // that it works for; nil: not known
-	Lines   []Line   // the innermost first
-	State   string   // such as "chan receive"; "" where the language does not say
+	Request  *Request // that it works for; nil: not known
+	Lines    []Line   // the innermost first
+	State    string   // such as "chan receive"; "" where the language does not say
+	unlikely int      // -1 for what holds a call for certain, as far as the state tells, and more where that is less likely
 }
 
 // Request is a request of JSON-RPC.
@@ -83,7 +84,8 @@ func (l Line) String() string {
 // String returns the request as "tools/call (id 3)".
 func (r Request) String() string { return fmt.Sprintf("%s (id %s)", r.Method, r.ID) }
 
-// mostLines is how many lines of a wait are told: a fault is in one of the first, or nobody finds it there.
+// mostLines is how many lines of a wait are told, and one more if none of these is the program's own: a fault is in one of the
+// first, or nobody finds it there.
 const mostLines = 3
 
 // Words tells the waits in sentences, at most most of them: those for a request that is not answered, then what an answered
@@ -123,24 +125,29 @@ func (a Answer) Words(most int) (list []string) {
 	return list
 }
 
-// rank orders waits: those of open requests first, and of these those with lines of the program's own.
+// rank orders waits: those of open requests first, then those that hold a call for certain, then those with lines of the
+// program's own, and of these those that hold one more likely.
 func (w Wait) rank() (rank int) {
+	const perOwn, perRequest = 10, 100
 	if w.Request != nil && w.Request.Answered {
-		rank = 2
+		rank += perRequest
 	}
-	if !slices.ContainsFunc(w.Lines, func(l Line) bool { return !l.IsLibrary }) {
-		rank++
+	if w.unlikely >= 0 && !slices.ContainsFunc(w.Lines, func(l Line) bool { return !l.IsLibrary }) {
+		rank += perOwn
 	}
-	return rank
+	return rank + w.unlikely
 }
 
-// told returns the lines to tell: the program's own, or else those of the libraries.
+// told returns the lines to tell: those of libraries down to the program's own call, and then the program's own. A fault is in
+// either: the library waits for what does not come, or the program calls it where it must not.
 func (w Wait) told() (list []Line) {
 	own := slices.DeleteFunc(slices.Clone(w.Lines), func(l Line) bool { return l.IsLibrary })
-	if len(own) == 0 {
-		own = w.Lines
+	libraries := slices.IndexFunc(w.Lines, func(l Line) bool { return !l.IsLibrary })
+	if libraries < 0 {
+		libraries = len(w.Lines)
 	}
-	return own[:min(len(own), mostLines)]
+	list = slices.Clone(w.Lines[:min(libraries, mostLines)])
+	return append(list, own[:min(len(own), max(mostLines-len(list), 1))]...)
 }
 
 // isBelow reports whether a file lies below a folder of the name, such as node_modules.

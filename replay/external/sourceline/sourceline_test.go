@@ -26,7 +26,7 @@ func TestWords(t *testing.T) {
 		want  []string
 	}{
 		{[]Wait{other, left, inLibrary, open}, 9, []string{
-			`tools/call (id "a") is held at server.mjs:4 (work), called from server.mjs:5 (work), from server.mjs:6 (work); it waits for the answer to its own roots/list (id 100)`,
+			`tools/call (id "a") is held at server.mjs:9 (work), called from server.mjs:4 (work), from server.mjs:5 (work); it waits for the answer to its own roots/list (id 100)`,
 			"tools/list (id 3) is held at server.mjs:3 (work)",
 			"tools/call (id 2) was answered, but something that it began is still held at server.mjs:2 (work)",
 		}},
