@@ -42,9 +42,9 @@ func readNode(text []byte) (Answer, error) {
 		if len(frames) == 0 {
 			continue
 		}
-		line := frames[0].Line
-		if own := slices.IndexFunc(frames, func(f nodeFrame) bool { return !f.IsLibrary }); own >= 0 {
-			line = frames[own].Line
+		lines := []Line{frames[0].Line}
+		if own := slices.IndexFunc(frames, func(f nodeFrame) bool { return !f.IsLibrary }); own > 0 { // and the library works for it
+			lines = append(lines, frames[own].Line)
 		}
 		key := "" // of a request; what is for none known is each for itself
 		if promise.Request != nil {
@@ -56,8 +56,10 @@ func readNode(text []byte) (Answer, error) {
 			waits[key] = at
 			answer.Waits = append(answer.Waits, Wait{Request: promise.Request})
 		}
-		if w := &answer.Waits[at]; !slices.Contains(w.Lines, line) {
-			w.Lines = append(w.Lines, line)
+		for _, line := range lines {
+			if w := &answer.Waits[at]; !slices.Contains(w.Lines, line) {
+				w.Lines = append(w.Lines, line)
+			}
 		}
 	}
 	return answer, nil
