@@ -31,7 +31,8 @@ func readNode(text []byte) (Answer, error) {
 		return Answer{}, fmt.Errorf("read what node tells of its promises: %w", err)
 	}
 	answer := Answer{Asked: told.Asked}
-	waits := map[string]int{} // places in the answer, by request
+	waits := map[string]int{}    // places in the answer, by request
+	foreign := map[int]*[]Line{} // by place: of promises that a library has made by itself, and mostly before those of the program
 	for _, promise := range told.Open {
 		isMade := strings.Contains(promise.Stack, "at new Promise ")
 		frames := nodeFrames(promise.Stack, packageOf(told.Program))
@@ -43,7 +44,8 @@ func readNode(text []byte) (Answer, error) {
 			continue
 		}
 		lines := []Line{frames[0].Line}
-		if own := slices.IndexFunc(frames, func(f nodeFrame) bool { return !f.IsLibrary }); own > 0 { // and the library works for it
+		own := slices.IndexFunc(frames, func(f nodeFrame) bool { return !f.IsLibrary })
+		if own > 0 { // the library works for it
 			lines = append(lines, frames[own].Line)
 		}
 		key := "" // of a request; what is for none known is each for itself
@@ -56,10 +58,23 @@ func readNode(text []byte) (Answer, error) {
 			waits[key] = at
 			answer.Waits = append(answer.Waits, Wait{Request: promise.Request})
 		}
-		for _, line := range lines {
-			if w := &answer.Waits[at]; !slices.Contains(w.Lines, line) {
-				w.Lines = append(w.Lines, line)
+		to := &answer.Waits[at].Lines
+		if own < 0 {
+			to = foreign[at]
+			if to == nil {
+				to = new([]Line)
+				foreign[at] = to
 			}
+		}
+		for _, line := range lines {
+			if !slices.Contains(*to, line) {
+				*to = append(*to, line)
+			}
+		}
+	}
+	for at, lines := range foreign {
+		if w := &answer.Waits[at]; len(w.Lines) == 0 {
+			w.Lines = *lines
 		}
 	}
 	return answer, nil

@@ -7,7 +7,7 @@ import (
 )
 
 // TestReadNode: a promise that a library has made for a call of the program has both lines, each once; what a library awaits
-// by itself is behind that.
+// by itself is told where there is nothing of the program's.
 func TestReadNode(t *testing.T) {
 	const (
 		inner = "    at new Promise (<anonymous>)\n    at Client.request (file:///p/node_modules/sdk/protocol.js:650:16)\n    at Client.callTool (file:///p/node_modules/sdk/client.js:70:9)\n    at work (file:///p/my%20c%C3%B6de/main.mjs:12:30)"
@@ -20,7 +20,7 @@ func TestReadNode(t *testing.T) {
 		Stack   string   `json:"stack"`
 	}
 	text, err := json.Marshal(map[string]any{"program": "/p/my cöde/main.mjs", "open": []promise{
-		{nil, true, alone}, {&Request{ID: json.RawMessage("3"), Method: "tools/call"}, true, inner}, {&Request{ID: json.RawMessage("3"), Method: "tools/call"}, true, outer},
+		{nil, true, alone}, {&Request{ID: json.RawMessage("3"), Method: "tools/call"}, true, alone}, {&Request{ID: json.RawMessage("3"), Method: "tools/call"}, true, inner}, {&Request{ID: json.RawMessage("3"), Method: "tools/call"}, true, outer},
 		{nil, true, "    at work (file:///p/my%20c%C3%B6de/main.mjs:12:30)"},
 	}})
 	if err != nil {
