@@ -56,9 +56,13 @@ example.com/sdk/deep.a(0x1)
 example.com/sdk/deep.b(0x1)
 	/root/go/pkg/mod/example.com/sdk@v1.2.3/deep/deep.go:2 +0x1
 example.com/sdk/deep.c(0x1)
-	/root/go/pkg/mod/example.com/sdk@v1.2.3/deep/deep.go:3 +0x1
+	/root/go/pkg/mod/example.com/sdk@v1.2.3/deep/call.go:3 +0x1
 example.com/sdk/deep.d(0x1)
-	/root/go/pkg/mod/example.com/sdk@v1.2.3/deep/deep.go:4 +0x1
+	/root/go/pkg/mod/example.com/sdk@v1.2.3/deep/call.go:4 +0x1
+example.com/sdk/deep.e(0x1)
+	/root/go/pkg/mod/example.com/sdk@v1.2.3/deep/deep.go:5 +0x1
+example.com/sdk/deep.f(0x1)
+	/root/go/pkg/mod/example.com/sdk@v1.2.3/deep/client.go:6 +0x1
 main.call(0x1)
 	/my cöde/main.go:60 +0x1
 
@@ -72,7 +76,7 @@ example.com/sdk/stdio.(*Server).notify(0x1)
 `
 	want := []string{
 		"held at server.go:310 (server.(*Server).AddTool), sync.RWMutex.Lock, called from main.go:29 (main.register), from main.go:20 (main.handle)",
-		"held at deep.go:1 (deep.a), sync.Mutex.Lock, called from deep.go:2 (deep.b), from deep.go:3 (deep.c), from main.go:60 (main.call)",
+		"held at deep.go:1 (deep.a), sync.Mutex.Lock, called from call.go:3 (deep.c), from deep.go:5 (deep.e), from main.go:60 (main.call)",
 		"held at stdio.go:99 (stdio.(*Server).notify), IO wait",
 		"held at main.go:50 (main.wait), chan receive",
 		"held at main.go:80 (main.tick), select",

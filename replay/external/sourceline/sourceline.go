@@ -146,8 +146,20 @@ func (w Wait) told() (list []Line) {
 	if libraries < 0 {
 		libraries = len(w.Lines)
 	}
-	list = slices.Clone(w.Lines[:min(libraries, mostLines)])
+	list = callers(w.Lines[:libraries])
+	list = list[:min(len(list), mostLines)]
 	return append(list, own[:min(len(own), max(mostLines-len(list), 1))]...)
+}
+
+// callers returns of some lines those that another file is called from, or that wait: how a file has come to its line by itself
+// says less.
+func callers(lines []Line) (list []Line) {
+	for i, l := range lines {
+		if i == 0 || lines[i-1].File != l.File {
+			list = append(list, l)
+		}
+	}
+	return list
 }
 
 // isBelow reports whether a file lies below a folder of the name, such as node_modules.
