@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/mcprec/mcprec/transport/mcp"
 )
@@ -37,6 +38,7 @@ const (
 	Hold       Kind = "hold"    // the client answers no question from First until Last has gone out
 	Cancel     Kind = "cancel"  // the client cancels First in the same write
 	LateCancel Kind = "later"   // the client cancels First when the server is at rest, if it is unanswered
+	Crossed    Kind = "crossed" // the client cancels First when it is answered, as if the two had crossed on the way
 	End        Kind = "end"     // the client ends its output right behind the write of First
 	LateEnd    Kind = "endrest" // the client ends its output behind First when the server is at rest
 	Term       Kind = "term"    // the client sends SIGTERM behind First when the server is at rest, and ends its output then
@@ -128,7 +130,7 @@ func ParseToken(text string) (Schedule, error) {
 		case Order:
 			want = len(numbers)
 			c.Frames = numbers
-		case Ahead, Cancel, LateCancel, End, LateEnd, Term, Gone, Cut, HangUp, Early, Late, Ping, Close:
+		case Ahead, Cancel, LateCancel, Crossed, End, LateEnd, Term, Gone, Cut, HangUp, Early, Late, Ping, Close:
 		default:
 			return nil, fmt.Errorf("token %q: there is no choice %q", text, c.Kind)
 		}
@@ -155,7 +157,7 @@ type frame struct {
 	what      string          // such as "tools/call echo"
 	isRequest bool            // and is answered
 	isHello   bool            // initialize, which nobody may cancel
-	size      int             // in bytes
+	split     int             // the byte at which it is split in two; 0: it has only one
 	beside    []uint64        // it, and the frames that could have gone out with it, in order
 	needs     []uint64        // frames before it, whose answers it needs
 	asks      bool            // a question of the server came before the next frame
@@ -207,6 +209,20 @@ func list(single [][]Choice, count int, random *rand.Rand) (schedules []Schedule
 		}
 	}
 	return schedules[:min(count, len(schedules))]
+}
+
+// splitOf returns the byte at which a frame is split: the one nearest to the middle that stands inside a character, for
+// who reads text piece by piece may break it there, or else the middle.
+func splitOf(data []byte) int {
+	middle := len(data) / 2
+	for away := range middle {
+		for _, at := range []int{middle - away, middle + away} {
+			if at < len(data) && !utf8.RuneStart(data[at]) {
+				return at
+			}
+		}
+	}
+	return middle
 }
 
 // joins returns the bursts of two, of three and of six frames.

@@ -57,10 +57,10 @@ func FuzzToken(f *testing.F) {
 // the same frames.
 func TestList(t *testing.T) {
 	frames := []frame{
-		{seq: 2, isRequest: true, isHello: true, size: 9, beside: []uint64{2}},
-		{seq: 4, size: 9, beside: []uint64{4, 5, 7}, asks: true},
-		{seq: 5, isRequest: true, size: 9, beside: []uint64{5, 7}},
-		{seq: 7, isRequest: true, size: 9, beside: []uint64{7}},
+		{seq: 2, isRequest: true, isHello: true, split: 4, beside: []uint64{2}},
+		{seq: 4, split: 4, beside: []uint64{4, 5, 7}, asks: true},
+		{seq: 5, isRequest: true, split: 4, beside: []uint64{5, 7}},
+		{seq: 7, isRequest: true, split: 4, beside: []uint64{7}},
 	}
 	got := list(serverPeer{}.choices(frames), 90, rand.New(rand.NewPCG(1, 1)))
 	alone, beside := 0, 0
@@ -89,9 +89,18 @@ func TestList(t *testing.T) {
 		t.Errorf("%d of %d orders with several choices have two about the same messages", beside, len(got)-alone)
 	}
 	// Two pairs, a triple, four ends, two at rest, four cancellations, four splits, one hold, two unread, one SIGTERM, one
-	// closed output.
-	if alone != 22 || len(got) != 90 {
+	// closed output, one cancellation that crossed the answer.
+	if alone != 23 || len(got) != 90 {
 		t.Errorf("%d of %d orders have one choice", alone, len(got))
+	}
+}
+
+// TestSplitOf holds that a frame is split inside a character, if it has one of several bytes, and near its middle.
+func TestSplitOf(t *testing.T) {
+	for text, want := range map[string]int{"": 0, "a": 0, "ab": 1, "abcde": 2, "éabcdefgh": 1, "abcdefghé": 9, "ab€cd": 3, "aéé": 2} {
+		if got := splitOf([]byte(text)); got != want {
+			t.Errorf("%q is split at byte %d, want %d", text, got, want)
+		}
 	}
 }
 
@@ -105,22 +114,22 @@ func TestChoices(t *testing.T) {
 		frames []frame
 		want   string
 	}{
-		{"of the server, of one byte", client, []frame{{seq: 4, size: 1}}, "close4"},
-		{"of the server, of two", client, []frame{{seq: 4, size: 2}}, "close4 split4@1"},
+		{"of the server, of one byte", client, []frame{{seq: 4}}, "close4"},
+		{"of the server, of two", client, []frame{{seq: 4, split: 1}}, "close4 split4@1"},
 		{"a notification", client, []frame{{seq: 4, isNotice: true}}, "close4 repeat4@100"},
 		{"one that may go out before", client, []frame{{seq: 4, isAhead: true}}, "close4 early4"},
 		{"one in whose place others could happen", client, []frame{{seq: 4, isAmong: true}}, "close4 late4"},
 		{"behind a handshake", client, []frame{hello, {seq: 4}}, "close1 close4 ping4 unread1-4"},
 		{"behind no handshake", client, []frame{{seq: 1}, {seq: 4}}, "close1 close4 unread1-4"},
-		{"of the client", stdio, []frame{{seq: 4, size: 1}}, "end4"},
-		{"a request", stdio, []frame{{seq: 4, isRequest: true, size: 2}}, "end4 endrest4 cancel4 later4 split4@1 unread4-4 term4 gone4"},
+		{"of the client", stdio, []frame{{seq: 4}}, "end4"},
+		{"a request", stdio, []frame{{seq: 4, isRequest: true, split: 1}}, "end4 endrest4 cancel4 later4 split4@1 unread4-4 term4 gone4 crossed4"},
 		{"initialize", stdio, []frame{hello}, "end1"},
 		{"a request that comes again", stdio, []frame{{seq: 4, isRequest: true, what: "a"}, {seq: 5, isRequest: true, what: "a"}, {seq: 6, isRequest: true, what: "b"}},
-			"end4 end5 end6 endrest4 endrest5 endrest6 cancel4 later4 cancel5 later5 cancel6 later6 unread4-6 unread5-6 unread6-6 term4 term6 gone4 gone6"},
+			"end4 end5 end6 endrest4 endrest5 endrest6 cancel4 later4 cancel5 later5 cancel6 later6 unread4-6 unread5-6 unread6-6 term4 term6 gone4 gone6 crossed4 crossed6"},
 		{"one behind which the server asks", stdio, []frame{{seq: 4, asks: true}, {seq: 5}, {seq: 6}, {seq: 7}, {seq: 8}}, "end4 end5 end6 end7 end8 hold4-7"},
 		{"two that may go out at once", stdio, []frame{{seq: 1, isHello: true, beside: []uint64{1, 4}}, {seq: 4, beside: []uint64{4, 5}}}, "join1-4 join4-5 end1 end4"},
 		{"the same over HTTP", web, []frame{{seq: 1, isHello: true, beside: []uint64{1, 4}}, {seq: 4, beside: []uint64{4, 5}}}, "join4-5 end1 end4"},
-		{"a request over HTTP", web, []frame{{seq: 4, isRequest: true}}, "end4 cancel4 later4 unread4-4 hangup4"},
+		{"a request over HTTP", web, []frame{{seq: 4, isRequest: true}}, "end4 cancel4 later4 unread4-4 hangup4 crossed4"},
 		{"initialize over HTTP", web, []frame{hello}, "end1"},
 		{"one whose response can be resumed", web, []frame{{seq: 4, isResumable: true}}, "end4 cut4"},
 	} {

@@ -122,8 +122,8 @@ func (clientPeer) choices(frames []frame) [][]Choice {
 	at := func(kind Kind, f frame) Choice { return Choice{Kind: kind, First: f.seq, Last: f.seq} }
 	for i, f := range frames {
 		closes = append(closes, at(Close, f))
-		if f.size > 1 {
-			splits = append(splits, Choice{Kind: Split, First: f.seq, Last: f.seq, At: f.size / 2})
+		if f.split > 0 {
+			splits = append(splits, Choice{Kind: Split, First: f.seq, Last: f.seq, At: f.split})
 		}
 		if f.isAhead {
 			early = append(early, at(Early, f))

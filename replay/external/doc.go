@@ -1,6 +1,6 @@
 // Package external plays one half of a recorded session to a real process, in any language, in many
 // orders: the client's half to a server, or the server's half to a client. It says in which of them the
-// process hangs, dies, lingers, answers as no order of the calls explains, or prints otherwise.
+// process hangs, dies, lingers, answers otherwise than any order of the calls explains, or prints otherwise.
 //
 // # What it promises
 //
@@ -49,7 +49,7 @@
 //	web_linux.go, web_other.go, response.go  the connections to a server over HTTP
 //	played_session.go  the session of one play
 //	recorded_hang.go  the cancellations that put an end to a hang, which are not played
-//	serial.go     whether an order of the calls explains the answers to a burst
+//	serial.go     whether an order of the calls explains the answers
 //	explore.go    the search, and its confirmation in fresh processes
 //	report.go     what is said
 //	shown.go      a play as it went, and as a session

@@ -28,12 +28,13 @@ const (
 	Lingers   Fault = "does not exit"    // a server goes on after the end of its input, a client after that of its server
 	NotSerial Fault = "race"             // no order of the calls explains the answers to a burst of them
 	Different Fault = "different output" // a client prints otherwise than in the recorded order
+	Unequal   Fault = "different answer" // a server answers a message otherwise that comes in two parts
 )
 
 // possible are the words for a fault that is looked at again.
 var possible = map[Fault]string{
 	Hang: "possible hang", Died: "possible crash", Lost: "possible lost answer", Lingers: "it may not exit",
-	NotSerial: "possible race", Different: "possible difference",
+	NotSerial: "possible race", Different: "possible difference", Unequal: "possible other answer",
 }
 
 // Options say how to search.
@@ -450,6 +451,8 @@ func (x *explorer) judge(schedule Schedule, played play) error {
 		return nil // a known finding
 	case same(played.answers, x.plain.answers, x.unstable):
 		return nil
+	case len(schedule) == 1 && schedule[0].Kind == Split:
+		return x.compareParts(schedule, played)
 	}
 	return x.serialise(schedule, played)
 }
@@ -596,98 +599,6 @@ func (x *explorer) simplifyEnd(schedule Schedule, first play) (Schedule, play, e
 		return simpler, played, nil
 	}
 	return schedule, first, err
-}
-
-// serialise looks for an order of the calls of a burst that explains its answers. Where none does, the smallest
-// part of the burst that shows it is told.
-func (x *explorer) serialise(schedule Schedule, played play) error {
-	burst := len(schedule) == 1 && schedule[0].Kind == Join
-	if !burst {
-		return nil
-	}
-	var calls []uint64
-	for _, f := range x.plain.frames {
-		if f.seq >= schedule[0].First && f.seq <= schedule[0].Last && f.isRequest {
-			calls = append(calls, f.seq)
-		}
-	}
-	found := &fault{kind: NotSerial, events: calls}
-	isKnown := func(told []uint64) bool { // in a smaller burst
-		return !slices.ContainsFunc(told, func(seq uint64) bool { return !slices.Contains(calls, seq) })
-	}
-	if x.told[x.keyOf(found)] || slices.ContainsFunc(x.bursts, isKnown) {
-		return nil
-	}
-	defer x.watch(NotSerial, schedule)()
-	orders, ok, err := newSerial(x.peer, calls, x.unstable, x.patience)
-	if err != nil || !ok || orders.explains(played.answers) {
-		return err
-	}
-	if isFound, err := x.tryParts(schedule[0]); isFound || err != nil {
-		return err
-	}
-	if err := x.steady(); err != nil { // a clock in an answer differs by now
-		return err
-	}
-	held := 1
-	for range times - 1 {
-		again, err := x.peer.play(schedule, x.patience)
-		if err != nil {
-			return err
-		}
-		if again.isWhole() && !orders.explains(again.answers) {
-			held++
-		}
-	}
-	x.told[x.keyOf(found)] = true
-	if held < times || orders.explains(played.answers) {
-		return nil // answers that vary by themselves
-	}
-	x.bursts = append(x.bursts, calls)
-	found.detail = x.difference(played.answers, orders)
-	x.add(schedule, found, held, played)
-	return nil
-}
-
-// tryParts tries a burst without its first frame, and without its last, and reports whether that is a finding.
-func (x *explorer) tryParts(burst Choice) (isFound bool, err error) {
-	var frames []uint64
-	for _, f := range x.plain.frames {
-		if f.seq >= burst.First && f.seq <= burst.Last {
-			frames = append(frames, f.seq)
-		}
-	}
-	count := len(frames)
-	if count < 3 {
-		return false, nil
-	}
-	before := len(x.report.Findings)
-	for _, part := range [][]uint64{frames[1:], frames[:count-1]} {
-		schedule := Schedule{{Kind: Join, First: part[0], Last: part[len(part)-1]}}
-		played, err := x.playOnce(schedule, x.patience)
-		if err == nil {
-			err = x.judge(schedule, played)
-		}
-		if err != nil || len(x.report.Findings) > before {
-			return true, err
-		}
-	}
-	return false, nil
-}
-
-// difference shows an answer of the burst that no order gives, or else the first that differs.
-func (x *explorer) difference(answers map[uint64]string, orders *serial) string {
-	for _, isAlone := range []bool{true, false} {
-		for _, f := range x.plain.frames {
-			answer, isThere := answers[f.seq]
-			inOrder := orders.outcomes[0][f.seq]
-			isNowhere := !slices.ContainsFunc(orders.outcomes, func(outcome map[uint64]string) bool { return outcome[f.seq] == answer })
-			if isThere && !x.unstable[f.seq] && answer != inOrder && (isNowhere || !isAlone) {
-				return fmt.Sprintf("%s (#%d) is answered by\n    %s\n  and in the recorded order by\n    %s", f.what, f.seq, clip(answer), clip(inOrder))
-			}
-		}
-	}
-	return ""
 }
 
 func clip(text string) string {

@@ -64,6 +64,7 @@ func serve(fault string) (status int) {
 		}
 	}
 	var rest []byte
+	answered := map[string]bool{}
 	var work *transport.Message // the call that goes on until the call finish comes
 	for {
 		size, err := os.Stdin.Read(page)
@@ -73,7 +74,11 @@ func serve(fault string) (status int) {
 			}
 			return atEnd(fault)
 		}
-		rest = append(rest, page[:size]...)
+		if fault == "breaks characters" {
+			rest = append(rest, bytes.ToValidUTF8(page[:size], []byte("?"))...)
+		} else {
+			rest = append(rest, page[:size]...)
+		}
 		last := bytes.LastIndexByte(rest, '\n') + 1
 		messages := messagesIn(rest[:last])
 		rest = rest[last:]
@@ -90,7 +95,7 @@ func serve(fault string) (status int) {
 					awaitEndOf(os.Stdin)
 				}
 			case "notifications/cancelled":
-				if fault == "dies" {
+				if id := timeline.CancelledID(m); fault == "dies" || fault == "dies of a late cancellation" && answered[string(id)] {
 					fmt.Fprintln(os.Stderr, "boom")
 					return 3
 				}
@@ -125,6 +130,11 @@ func serve(fault string) (status int) {
 				}
 				if timeline.TargetOf(m) == "add" {
 					count++
+				}
+				answered[string(m.ID)] = true
+				if note := transport.MemberText(m.Params, "arguments", "note"); note != "" {
+					answer(m, fmt.Sprintf(`{"content":[{"type":"text","text":%q}]}`, note))
+					continue
 				}
 				answer(m, fmt.Sprintf(`{"content":[{"type":"text","text":"%d"}]}`, count))
 			}
@@ -292,6 +302,27 @@ func TestFaults(t *testing.T) {
 	}
 }
 
+// TestInPartsAndCrossed holds that a message which is split inside a character, and a cancellation that crosses the answer, are
+// played to a server: one that breaks characters answers otherwise, and one that knows no late cancellation dies.
+func TestInPartsAndCrossed(t *testing.T) {
+	events := session()
+	events[4].Payload = bytes.Replace(events[4].Payload, []byte(`"arguments":{}`), []byte(`"arguments":{"note":"żółć"}`), 1)
+	events[5].Payload = bytes.Replace(events[5].Payload, []byte(`"text":"1"`), []byte(`"text":"żółć"`), 1)
+	for fault, want := range map[string]string{
+		"breaks characters":           "DIFFERENT ANSWER: a message that comes in two parts is answered otherwise than a whole one: tools/call add (#5)",
+		"dies of a late cancellation": "DIED: the server ended: exit status 3: boom",
+		"healthy":                     "nothing was found",
+	} {
+		t.Run(fault, func(t *testing.T) {
+			t.Parallel()
+			report, err := Explore(counter(fault), events, Options{Schedules: 60})
+			if err != nil || !strings.Contains(report.Text(), want) || len(report.Findings) > 1 || fault != "healthy" && report.Findings[0].Held != times {
+				t.Errorf("%v, found:\n%s", err, report.Text())
+			}
+		})
+	}
+}
+
 // TestSmallestBurst holds that of a burst whose answers no order explains the smallest part is told that shows it.
 func TestSmallestBurst(t *testing.T) {
 	for token, want := range map[string]string{"x1.join4-7": "x1.join5-7", "x1.join4-9": "x1.join7-9"} {
@@ -348,7 +379,7 @@ func (c *crowd) play(schedule Schedule, _ child.Patience) (play, error) {
 		}
 		<-c.together
 	}
-	return play{frames: []frame{{seq: 1, isRequest: true, size: 10}}}, nil
+	return play{frames: []frame{{seq: 1, isRequest: true, split: 5}}}, nil
 }
 
 func (*crowd) choices([]frame) [][]Choice {
@@ -393,7 +424,7 @@ func (q *quietly) play(schedule Schedule, patience child.Patience) (play, error)
 }
 
 func (s *stubborn) play(schedule Schedule, _ child.Patience) (play, error) {
-	played := play{frames: []frame{{seq: 1, isRequest: true, size: 10}}}
+	played := play{frames: []frame{{seq: 1, isRequest: true, split: 5}}}
 	if slices.ContainsFunc(schedule, func(c Choice) bool { return c.First == 3 }) {
 		s.hangs++
 		played.found = &fault{kind: Hang, look: procfs.Look{Activity: procfs.Asleep}}
@@ -611,7 +642,7 @@ type flipping struct {
 }
 
 func (s *flipping) play(schedule Schedule, patience child.Patience) (play, error) {
-	played := play{frames: []frame{{seq: 1, isRequest: true, size: 10}, {seq: 3, isRequest: true, size: 10}}}
+	played := play{frames: []frame{{seq: 1, isRequest: true, split: 5}, {seq: 3, isRequest: true, split: 5}}}
 	if slices.ContainsFunc(schedule, func(c Choice) bool { return c.First == 3 }) {
 		s.with = append(s.with, patience.OfV8.String())
 		look := procfs.Look{Activity: procfs.Timed, Timer: child.V8Timer}

@@ -65,7 +65,7 @@ type fault struct {
 // isCertain reports whether nothing else than mcprec could have moved the process.
 func (f *fault) isCertain() bool {
 	return f.look.Activity == procfs.Asleep || f.look.Activity == procfs.Full || f.look.Activity == procfs.Ended ||
-		f.kind == NotSerial || f.kind == Different
+		f.kind == NotSerial || f.kind == Different || f.kind == Unequal
 }
 
 // sending is a frame that the recorded end may send now.

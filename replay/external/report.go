@@ -198,7 +198,7 @@ func (f Finding) words() string {
 		what = f.aboutClient()
 	}
 	text := fmt.Sprintf("%s; reproduced %d times out of %d\n", what, f.Held, f.Of)
-	if (f.Kind == NotSerial || f.Kind == Different) && f.Detail != "" {
+	if (f.Kind == NotSerial || f.Kind == Different || f.Kind == Unequal) && f.Detail != "" {
 		text += "  " + f.Detail + "\n"
 	}
 	if (f.Kind == Hang || f.Kind == Lingers) && !f.Certain {
@@ -251,6 +251,9 @@ func (f Finding) aboutServer() string {
 		return "LOST: the client ended its output, and the server ended without an answer to " + requests
 	case Lingers:
 		return strings.TrimSuffix(f.head("DOES NOT EXIT", "does not exit")+" when "+f.When+": "+f.Stand+"; "+f.Detail, "; ")
+	}
+	if f.Kind == Unequal {
+		return "DIFFERENT ANSWER: a message that comes in two parts is answered otherwise than a whole one: " + requests
 	}
 	if len(f.Requests) == 1 {
 		return "RACE: these calls affect each other: together with what goes before it, another answer than alone: " + requests

@@ -1,9 +1,11 @@
 package external
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/mcprec/mcprec/replay/external/child"
+	"github.com/mcprec/mcprec/transport/procfs"
 )
 
 // mostSerial is how many calls a burst may have whose orders are all played.
@@ -63,4 +65,132 @@ func permutations(list []uint64) (orders [][]uint64) {
 		}
 	}
 	return orders
+}
+
+// serialise looks for an order of the calls of a burst that explains its answers. Where none does, the smallest
+// part of the burst that shows it is told.
+func (x *explorer) serialise(schedule Schedule, played play) error {
+	burst := len(schedule) == 1 && schedule[0].Kind == Join
+	if !burst {
+		return nil
+	}
+	var calls []uint64
+	for _, f := range x.plain.frames {
+		if f.seq >= schedule[0].First && f.seq <= schedule[0].Last && f.isRequest {
+			calls = append(calls, f.seq)
+		}
+	}
+	found := &fault{kind: NotSerial, events: calls}
+	isKnown := func(told []uint64) bool { // in a smaller burst
+		return !slices.ContainsFunc(told, func(seq uint64) bool { return !slices.Contains(calls, seq) })
+	}
+	if x.told[x.keyOf(found)] || slices.ContainsFunc(x.bursts, isKnown) {
+		return nil
+	}
+	defer x.watch(NotSerial, schedule)()
+	orders, ok, err := newSerial(x.peer, calls, x.unstable, x.patience)
+	if err != nil || !ok || orders.explains(played.answers) {
+		return err
+	}
+	if isFound, err := x.tryParts(schedule[0]); isFound || err != nil {
+		return err
+	}
+	if err := x.steady(); err != nil { // a clock in an answer differs by now
+		return err
+	}
+	held := 1
+	for range times - 1 {
+		again, err := x.peer.play(schedule, x.patience)
+		if err != nil {
+			return err
+		}
+		if again.isWhole() && !orders.explains(again.answers) {
+			held++
+		}
+	}
+	x.told[x.keyOf(found)] = true
+	if held < times || orders.explains(played.answers) {
+		return nil // answers that vary by themselves
+	}
+	x.bursts = append(x.bursts, calls)
+	found.detail = x.difference(played.answers, orders)
+	x.add(schedule, found, held, played)
+	return nil
+}
+
+// tryParts tries a burst without its first frame, and without its last, and reports whether that is a finding.
+func (x *explorer) tryParts(burst Choice) (isFound bool, err error) {
+	var frames []uint64
+	for _, f := range x.plain.frames {
+		if f.seq >= burst.First && f.seq <= burst.Last {
+			frames = append(frames, f.seq)
+		}
+	}
+	count := len(frames)
+	if count < 3 {
+		return false, nil
+	}
+	before := len(x.report.Findings)
+	for _, part := range [][]uint64{frames[1:], frames[:count-1]} {
+		schedule := Schedule{{Kind: Join, First: part[0], Last: part[len(part)-1]}}
+		played, err := x.playOnce(schedule, x.patience)
+		if err == nil {
+			err = x.judge(schedule, played)
+		}
+		if err != nil || len(x.report.Findings) > before {
+			return true, err
+		}
+	}
+	return false, nil
+}
+
+// difference shows an answer of the burst that no order gives, or else the first that differs.
+func (x *explorer) difference(answers map[uint64]string, orders *serial) string {
+	for _, isAlone := range []bool{true, false} {
+		for _, f := range x.plain.frames {
+			answer, isThere := answers[f.seq]
+			inOrder := orders.outcomes[0][f.seq]
+			isNowhere := !slices.ContainsFunc(orders.outcomes, func(outcome map[uint64]string) bool { return outcome[f.seq] == answer })
+			if isThere && !x.unstable[f.seq] && answer != inOrder && (isNowhere || !isAlone) {
+				return fmt.Sprintf("%s (#%d) is answered by\n    %s\n  and in the recorded order by\n    %s", f.what, f.seq, clip(answer), clip(inOrder))
+			}
+		}
+	}
+	return ""
+}
+
+// compareParts confirms that a server answers otherwise when a message comes in two parts: these say the same as the
+// whole, and come in the recorded order.
+func (x *explorer) compareParts(schedule Schedule, played play) error {
+	inOrder := &serial{unstable: x.unstable, outcomes: []map[uint64]string{x.plain.answers}}
+	found := &fault{kind: Unequal, look: procfs.Look{Activity: procfs.Ended}}
+	for _, f := range x.plain.frames {
+		if answer, isThere := played.answers[f.seq]; isThere && !x.unstable[f.seq] && answer != x.plain.answers[f.seq] {
+			found.events = append(found.events, f.seq)
+		}
+	}
+	if len(found.events) == 0 || x.told[x.keyOf(found)] {
+		return nil
+	}
+	defer x.watch(Unequal, schedule)()
+	held := 1
+	for range times - 1 {
+		again, err := x.peer.play(schedule, x.patience)
+		if err != nil {
+			return err
+		}
+		if again.isWhole() && !inOrder.explains(again.answers) {
+			held++
+		}
+	}
+	if err := x.steady(); err != nil { // a clock in an answer differs by now
+		return err
+	}
+	if held < times || inOrder.explains(played.answers) {
+		return nil // answers that vary by themselves
+	}
+	x.told[x.keyOf(found)] = true
+	found.detail = x.difference(played.answers, inOrder)
+	x.add(schedule, found, held, played)
+	return nil
 }

@@ -237,7 +237,7 @@ func droppedIn(events []store.Event) map[planned]bool {
 
 // choices returns the choices of the client that can be made alone, by kind.
 func (s serverPeer) choices(frames []frame) [][]Choice {
-	var ends, lateEnds, cancels, splits, holds, unread, cuts, hangUps, terms, gone []Choice
+	var ends, lateEnds, cancels, splits, holds, unread, cuts, hangUps, terms, gone, crossed []Choice
 	asked := map[string]bool{}
 	for i, f := range frames {
 		ends = append(ends, Choice{Kind: End, First: f.seq, Last: f.seq})
@@ -247,8 +247,8 @@ func (s serverPeer) choices(frames []frame) [][]Choice {
 		if f.isRequest && !f.isHello {
 			cancels = append(cancels, Choice{Kind: Cancel, First: f.seq, Last: f.seq}, Choice{Kind: LateCancel, First: f.seq, Last: f.seq})
 		}
-		if f.size > 1 {
-			splits = append(splits, Choice{Kind: Split, First: f.seq, Last: f.seq, At: f.size / 2})
+		if f.split > 0 {
+			splits = append(splits, Choice{Kind: Split, First: f.seq, Last: f.seq, At: f.split})
 		}
 		last := frames[min(i+3, len(frames)-1)].seq
 		if f.asks {
@@ -263,8 +263,12 @@ func (s serverPeer) choices(frames []frame) [][]Choice {
 		if s.URL != "" && f.isRequest && !f.isHello {
 			hangUps = append(hangUps, Choice{Kind: HangUp, First: f.seq, Last: f.seq})
 		}
-		if s.URL == "" && f.isRequest && !f.isHello && !asked[f.what] { // a server over HTTP is there for the next client
-			asked[f.what] = true
+		if !f.isRequest || f.isHello || asked[f.what] {
+			continue
+		}
+		asked[f.what] = true
+		crossed = append(crossed, Choice{Kind: Crossed, First: f.seq, Last: f.seq})
+		if s.URL == "" { // a server over HTTP is there for the next client
 			terms = append(terms, Choice{Kind: Term, First: f.seq, Last: f.seq})
 			gone = append(gone, Choice{Kind: Gone, First: f.seq, Last: f.seq})
 		}
@@ -273,7 +277,7 @@ func (s serverPeer) choices(frames []frame) [][]Choice {
 	if s.URL != "" { // the answer to initialize names the session
 		together = slices.DeleteFunc(slices.Clone(frames), func(f frame) bool { return f.isHello })
 	}
-	return append(joins(together), ends, lateEnds, cancels, splits, holds, unread, cuts, hangUps, terms, gone)
+	return append(joins(together), ends, lateEnds, cancels, splits, holds, unread, cuts, hangUps, terms, gone, crossed)
 }
 
 // joins implements peer: of a client the requests meet.
@@ -312,6 +316,8 @@ func (s serverPeer) words(c Choice, name func(uint64) string) string {
 		return fmt.Sprintf("the client cancels %s, sent together with the call", first)
 	case LateCancel:
 		return fmt.Sprintf("the client cancels %s while the call runs and the server sleeps", first)
+	case Crossed:
+		return fmt.Sprintf("the client cancels %s behind its answer, as if the two had crossed on the way", first)
 	case Cut:
 		return fmt.Sprintf("the response to %s is cut behind its first event with an id, and the client comes back for the rest", first)
 	case HangUp:

@@ -70,7 +70,7 @@ func (s *shy) play(schedule Schedule, _ child.Patience) (play, error) {
 		close(s.stop)
 		return play{}, fmt.Errorf("play: %w", child.ErrStopped)
 	}
-	return play{frames: []frame{{seq: 1, isRequest: true, size: 10}}, found: &fault{kind: Hang, events: []uint64{1}}}, nil
+	return play{frames: []frame{{seq: 1, isRequest: true, split: 5}}, found: &fault{kind: Hang, events: []uint64{1}}}, nil
 }
 
 // TestStopTellsTheUnconfirmed holds that a search which is ended while it confirms a fault tells that fault, as one that is not confirmed.

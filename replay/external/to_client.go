@@ -310,7 +310,7 @@ func (p *clientPlayer) compose(s sending, data []byte, splits []int) ([]byte, []
 
 // describe notes what a frame of the recorded server is, what it asks, and what it answers.
 func (p *clientPlayer) describe(s sending) {
-	about := frame{seq: s.seq, size: len(s.frame.Bytes), isAhead: p.ahead[s.seq], isAmong: len(p.ready) > 1 || len(p.calls()) > 1}
+	about := frame{seq: s.seq, split: splitOf(s.frame.Bytes), isAhead: p.ahead[s.seq], isAmong: len(p.ready) > 1 || len(p.calls()) > 1}
 	for _, m := range p.session.take(transport.ServerToClient, s.frame).Messages {
 		about.what = strings.TrimSpace(m.Method + " " + timeline.TargetOf(m.Message))
 		about.isNotice = mayRepeat(m.Method)

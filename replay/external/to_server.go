@@ -45,6 +45,7 @@ type request struct {
 	isOwed  bool // an answer, as long as the call is open
 	isAhead bool // the answer is not waited for
 	isRead  bool // the server has come to rest with the cancellation of the call
+	isOver  bool // it is cancelled behind its answer
 }
 
 // owed returns the requests to which the server owes an answer.
@@ -247,7 +248,7 @@ func (p *player) send(chunk []sending) (how Choice) {
 
 // describe takes a frame that goes out, and tells what it is. It returns its requests as well.
 func (p *player) describe(s sending) (about frame, requests []*request) {
-	about = frame{seq: s.seq, size: len(s.frame.Bytes), needs: p.half.needs(s.seq)}
+	about = frame{seq: s.seq, split: splitOf(s.frame.Bytes), needs: p.half.needs(s.seq)}
 	for _, m := range p.session.take(transport.ClientToServer, s.frame).Messages {
 		about.what = strings.TrimSpace(m.Method + " " + timeline.TargetOf(m.Message))
 		about.isHello = m.Method == mcp.MethodInitialize
@@ -334,6 +335,9 @@ func (p *player) rest() (isOver bool) {
 		}
 		p.play.trace.rest(len(p.owed()) > 0)
 		p.cancelLate()
+		if p.cancelAnswered() {
+			continue
+		}
 		if p.http != nil && look.Activity != procfs.Ended && !p.process.Unread && p.http.proceed() {
 			continue
 		}
@@ -396,6 +400,24 @@ func (p *player) cancelLate() {
 			}
 		}
 	}
+}
+
+// cancelAnswered cancels an answered request that the schedule cancels then, and reports whether there was one. Who is
+// cancelled should ignore that (basic/utilities/cancellation).
+func (p *player) cancelAnswered() bool {
+	for _, c := range p.schedule {
+		for _, r := range p.requests {
+			_, isAnswered := p.play.answers[c.First]
+			if c.Kind == Crossed && r.seq == c.First && isAnswered && !r.isOver {
+				r.isOver = true
+				s := cancellation(r.id)
+				p.session.take(transport.ClientToServer, s.frame)
+				p.write([]sending{s})
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // hear takes what the server has said, and reports whether it was anything.
