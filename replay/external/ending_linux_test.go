@@ -116,3 +116,45 @@ func TestStaysOnce(t *testing.T) {
 		t.Errorf("%v, found:\n%s", err, report.Text())
 	}
 }
+
+// TestShownRoughEnds holds that a play of a rough end is a session with its signal or its closed output, the end of the input
+// when the server is at rest, and how the server ended; and that its script leaves the server alone in between.
+func TestShownRoughEnds(t *testing.T) {
+	for _, row := range []struct{ fault, token, events, exit, script string }{
+		{"stays at SIGTERM", "x1.term5", "opened note c2s s2c c2s c2s s2c signal eof-c2s closed", "", "\nrest\nterminate\nrest\nfinish\n\nleaves\n"},
+		{"stays without output", "x1.gone5", "opened note c2s s2c c2s eof-s2c c2s eof-c2s signal exit closed", "signal: terminated", "\nrest\nfinish\n\nleaves\n"},
+	} {
+		t.Run(row.fault, func(t *testing.T) {
+			t.Parallel()
+			events := append(sessionOf("add"), store.Event{Seq: 6, At: 6, Kind: store.Frame, Dir: s2c, Payload: []byte(`{"jsonrpc":"2.0","id":1,"result":{}}`)})
+			report, err := Explore(counter(row.fault), events, Options{Token: row.token, Keep: true})
+			if err != nil || report.Shown == nil {
+				t.Fatalf("%v, found:\n%s", err, report.Text())
+			}
+			var said []string
+			exit := ""
+			for _, e := range report.Shown.Events(store.Header{ID: "01a20a05-df07-77d5-b81a-7728635191af"}) {
+				word := string(e.Kind)
+				switch e.Kind {
+				case store.Frame:
+					word = e.Dir.String()
+				case store.EOF:
+					word += "-" + e.Dir.String()
+				case store.Exited:
+					info, err := store.DecodePayload[store.ExitInfo](e)
+					if err != nil {
+						t.Error(err)
+					}
+					exit = info.String()
+				}
+				said = append(said, word)
+			}
+			if strings.Join(said, " ") != row.events || exit != row.exit {
+				t.Errorf("its events are %v, exit %q, want %s, %q", said, exit, row.events, row.exit)
+			}
+			if script, err := report.Shown.Script(counter(row.fault)); err != nil || !strings.Contains(string(script), row.script) {
+				t.Errorf("%v, its script is without %q:\n%s", err, row.script, script)
+			}
+		})
+	}
+}

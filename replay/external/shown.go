@@ -152,6 +152,9 @@ func (t *trace) leave(p *child.Process) {
 			exit.Code = status.ExitCode()
 		}
 	}
+	if signal, isBySignal := strings.CutPrefix(p.Status(), "signal: "); isBySignal {
+		exit.Signal = signal
+	}
 	t.add(Left)
 	t.moves[len(t.moves)-1].Exit = exit
 }

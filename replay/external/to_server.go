@@ -545,6 +545,7 @@ func (p *player) endRoughly(how Choice) {
 	if look := p.awaitEnd(child.Searching); look.Activity == procfs.Ended {
 		return
 	}
+	p.play.trace.rest(false)
 	p.play.trace.add(Ended)
 	p.line.End()
 	if look := p.awaitEnd(p.patience); look.Activity != procfs.Ended {
