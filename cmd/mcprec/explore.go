@@ -57,7 +57,6 @@ func newExplore() *cobra.Command {
 		Use:   "explore [flags] [SESSION] [-- COMMAND [ARG]...]",
 		Short: "Play a session in many orders and find what hangs",
 		Example: `  mcprec explore -- npx -y @modelcontextprotocol/server-everything
-  mcprec explore --call 'search {"q":"x"}' -o made.jsonl -- node dist/index.js
   mcprec explore SESSION -- node dist/index.js
   mcprec explore --target http://localhost:%PORT/mcp -- node http.js %PORT
   mcprec explore SESSION --as-server -- node client.mjs %SERVER`,
@@ -322,15 +321,15 @@ func (p *processOptions) addPeerFlags(cmd *cobra.Command) {
 	f.StringVar(&p.folder, "dir", "", "with COMMAND: give each process a copy of `FOLDER`")
 	f.StringVar(&p.target.URL, "target", "", "COMMAND is an HTTP server with its endpoint at `URL`")
 	f.StringArrayVar(&p.target.Headers, "header", nil, "with --target: send this `HEADER`, too")
-	f.BoolVar(&p.asServer, "as-server", false, "COMMAND is a client, which starts %SERVER")
+	f.BoolVar(&p.asServer, "as-server", false, "COMMAND is a client of %SERVER, or of %URL")
 	f.BoolVar(&p.sameOutput, "same-output", false, "with --as-server: compare what the client prints")
 }
 
 // notOfProcesses are the flags of explore that say something about models, of which a process has none.
 var notOfProcesses = []string{"client", "server", "buffer", "strategy", "vary"}
 
-// checkProcess reads the flags for a process.
-func (o exploreOptions) checkProcess() error {
+// checkProcess reads the flags for a process. client is what it is if it is one.
+func (o exploreOptions) checkProcess(client external.Client) error {
 	for _, name := range notOfProcesses {
 		if o.chosen(name) {
 			return cli.Usagef("--%s is about models of the sides; a process is what it is: leave it out", name)
@@ -344,7 +343,11 @@ func (o exploreOptions) checkProcess() error {
 		if err != nil {
 			return cli.Usagef("--%v", err)
 		}
-		if schedule.NeedsHTTP() && o.process.target.URL == "" {
+		switch isClient := o.process.asServer; {
+		case !schedule.NeedsHTTP():
+		case isClient && !client.OverHTTP():
+			return cli.Usagef("--token %s is of a client over HTTP: its command wants %%URL", o.token)
+		case !isClient && o.process.target.URL == "":
 			return cli.Usagef("--token %s is of a server over HTTP: it goes with --target", o.token)
 		}
 	}
@@ -361,6 +364,8 @@ func (o exploreOptions) checkProcess() error {
 		return cli.Usagef("--header is of HTTP: it goes with --target")
 	case o.process.target.URL != "" && o.process.asServer:
 		return cli.Usagef("--target is about a server, and --as-server about a client: leave one of the two out")
+	case o.process.asServer && client.Check() != nil:
+		return cli.Usagef("%v", client.Check())
 	case o.process.sameOutput && !o.process.asServer:
 		return cli.Usagef("--same-output is about what a client prints: it goes with --as-server")
 	}
@@ -433,13 +438,15 @@ type processSearch struct {
 	recorded *session.Recording
 	peer     string          // under test: "server" or "client"
 	server   external.Server // or the client
+	isWeb    bool            // the client speaks HTTP
 	// explore searches, or plays a token; the command is started in a folder, "" is that of this process.
 	explore func(in string, options external.Options) (external.Report, error)
 }
 
 // openProcess reads the flags, and the session that is played to a process.
 func (o exploreOptions) openProcess(cmd *cobra.Command, arg string, command []string) (p processSearch, err error) {
-	if err := o.checkProcess(); err != nil {
+	client := external.Client{Command: command, Env: o.process.env}
+	if err := o.checkProcess(client); err != nil {
 		return p, err
 	}
 	if isMade := o.isMade(arg); !isMade && (len(o.process.calls) > 0 || o.process.allTools) {
@@ -478,7 +485,8 @@ func (o exploreOptions) openProcess(cmd *cobra.Command, arg string, command []st
 			return p, fmt.Errorf("find this program: %w", err)
 		}
 		p.peer = "client"
-		client := external.Client{Command: p.server.Command, Env: p.server.Env, Folder: p.server.Folder, PassOn: []string{self, passOnName}}
+		client.Folder, client.PassOn = p.server.Folder, []string{self, passOnName}
+		p.isWeb = client.OverHTTP()
 		p.explore = func(in string, options external.Options) (external.Report, error) {
 			client.In = in
 			return external.ExploreClient(client, events, options)
@@ -549,7 +557,7 @@ func runExploreProcess(cmd *cobra.Command, o exploreOptions, arg string, command
 
 // play returns what can be written of a play.
 func (p processSearch) play(shown *external.Shown) recording.Play {
-	return recording.Play{Shown: shown, Of: p.recorded, Server: p.server, Recorder: "mcprec " + version()}
+	return recording.Play{Shown: shown, Of: p.recorded, Server: p.server, OverHTTP: p.isWeb, Recorder: "mcprec " + version()}
 }
 
 // exploredProcess is a report whose findings stand on the screen already, and what to do with the first.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/mcprec/mcprec/replay/external/webserver"
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
@@ -61,12 +62,38 @@ const (
 	Close  Kind = "close"        // the server ends in place of First
 )
 
+// The kinds of choices of a recorded server that speaks HTTP.
+const (
+	Poll     Kind = "poll"     // the response of First ends At times in front of it, and the client can come back by the id of an event
+	Drop     Kind = "drop"     // the response of First ends in place of it
+	Break    Kind = "break"    // the connection of First ends in place of it
+	Forget   Kind = "forget"   // the server has forgotten the session: the request that First answers, and all others, get 404
+	Form     Kind = "form"     // First comes as a stream of events, if it came as application/json, or the other way round
+	NoStream Kind = "nostream" // there is no standalone stream; First is the answer to initialize
+	EndAlone Kind = "endalone" // the standalone stream ends in front of First
+)
+
 // Schedule is a play: the choices that differ from the plain end's.
 type Schedule []Choice
 
-// NeedsHTTP reports whether a schedule has choices that only a client over HTTP has.
+// NeedsHTTP reports whether a schedule has choices that there are over HTTP only.
 func (s Schedule) NeedsHTTP() bool {
-	return slices.ContainsFunc(s, func(c Choice) bool { return c.Kind == Cut || c.Kind == HangUp })
+	return slices.ContainsFunc(s, func(c Choice) bool {
+		switch c.Kind {
+		case Cut, HangUp, Poll, Drop, Break, Forget, Form, NoStream, EndAlone:
+			return true
+		}
+		return false
+	})
+}
+
+// isCutOff reports whether a choice ends what a client over HTTP hears, whatever it was about to hear.
+func (c Choice) isCutOff() bool {
+	switch c.Kind {
+	case Poll, Drop, Break, Forget, EndAlone:
+		return true
+	}
+	return false
 }
 
 // tokenHead begins a token, with the version of its form.
@@ -80,7 +107,7 @@ func (s Schedule) Token() string {
 		switch c.Kind {
 		case Join, Unread, Hold:
 			word += "-" + strconv.FormatUint(c.Last, 10)
-		case Split, Repeat:
+		case Split, Repeat, Poll:
 			word += "@" + strconv.Itoa(c.At)
 		case Order:
 			word = string(Order)
@@ -125,12 +152,13 @@ func ParseToken(text string) (Schedule, error) {
 		}
 		want := 1
 		switch c.Kind {
-		case Join, Unread, Hold, Split, Repeat:
+		case Join, Unread, Hold, Split, Repeat, Poll:
 			want = 2
 		case Order:
 			want = len(numbers)
 			c.Frames = numbers
-		case Ahead, Cancel, LateCancel, Crossed, End, LateEnd, Term, Gone, Cut, HangUp, Early, Late, Ping, Close:
+		case Ahead, Cancel, LateCancel, Crossed, End, LateEnd, Term, Gone, Cut, HangUp, Early, Late, Ping, Close,
+			Drop, Break, Forget, Form, NoStream, EndAlone:
 		default:
 			return nil, fmt.Errorf("token %q: there is no choice %q", text, c.Kind)
 		}
@@ -140,7 +168,7 @@ func ParseToken(text string) (Schedule, error) {
 		switch c.Kind {
 		case Order:
 			c.First, c.Last = slices.Min(numbers), slices.Max(numbers)
-		case Split, Repeat:
+		case Split, Repeat, Poll:
 			c.First, c.Last, c.At = numbers[0], numbers[0], int(numbers[1])
 		default:
 			c.First, c.Last = numbers[0], numbers[len(numbers)-1]
@@ -168,6 +196,8 @@ type frame struct {
 	isNotice bool // a notification that may come several times
 	isAhead  bool // it may go out before its recorded place
 	isAmong  bool // something else could happen in its place
+	isAnswer bool
+	way      webserver.Way // over HTTP
 }
 
 // list returns the schedules to try beside the plain one, the simple ones first: each choice alone, in

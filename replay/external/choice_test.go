@@ -38,7 +38,7 @@ func TestToken(t *testing.T) {
 
 // FuzzToken holds that a token that is read is written as it stood, or in one normal form.
 func FuzzToken(f *testing.F) {
-	for _, seed := range []string{"x1.default", "x1.join5-6.end9", "x1.split7@20", "x1.order7-5-6"} {
+	for _, seed := range []string{"x1.default", "x1.join5-6.end9", "x1.split7@20", "x1.order7-5-6", "x1.poll7@2.drop9", "x1.forget7.form7.nostream3.endalone5.break7"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -3,6 +3,7 @@ package external
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/mcprec/mcprec/replay/external/child"
@@ -10,6 +11,7 @@ import (
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
+	"github.com/mcprec/mcprec/transport/phrase"
 )
 
 // Client says how the client under test is started. It must be a program that ends by itself, such as a
@@ -22,6 +24,32 @@ type Client struct {
 	In     string // the folder in which the command is started; "": that of this process
 	// PassOn is a command that calls [child.PassOn] with its last argument, which is added to it.
 	PassOn []string
+}
+
+// urlMark stands in a client's command and in its environment for the URL of a server over Streamable HTTP.
+const urlMark = "%URL"
+
+// OverHTTP reports whether the client gets a URL in place of a server that it starts.
+func (c Client) OverHTTP() bool { return c.has(urlMark) }
+
+func (c Client) has(mark string) bool {
+	return slices.ContainsFunc(slices.Concat(c.Command, c.Env), func(text string) bool { return strings.Contains(text, mark) })
+}
+
+// Check returns what is wrong with the client's command.
+func (c Client) Check() error {
+	if c.has(urlMark) && c.has(child.ServerMark) {
+		return fmt.Errorf("%s is a server that the client starts, and %s one over HTTP: leave one of the two out", child.ServerMark, urlMark)
+	}
+	return nil
+}
+
+// mark is what stands for the client's server.
+func (c Client) mark() string {
+	if c.OverHTTP() {
+		return urlMark
+	}
+	return child.ServerMark
 }
 
 // ExploreClient plays the server's half of a session to processes of a client, in many orders.
@@ -60,15 +88,15 @@ func (c clientPeer) results() []uint64 { return nil }
 // play starts a process, plays the schedule and ends the process.
 func (c clientPeer) play(schedule Schedule, patience child.Patience) (played play, err error) {
 	err = child.InPlace(c.Folder, c.stop, c.asks, func(at child.Place) error {
-		process, pipes, err := child.StartClient(child.Program{Command: c.Command, Env: c.Env, In: c.In}, c.PassOn, at)
-		if err != nil {
-			return err
-		}
-		defer process.Kill()
 		p := &clientPlayer{
-			schedule: schedule, patience: patience, dir: at.Dir, recorded: c.Folder, events: c.events, rules: c.rules, process: process, pipes: pipes,
+			schedule: schedule, patience: patience, dir: at.Dir, recorded: c.Folder, events: c.events, rules: c.rules, mark: c.mark(),
 			before: heardBefore(c.events), play: play{trace: newTrace(c.keeps)},
 		}
+		if err := p.launch(c.Client, at); err != nil {
+			return err
+		}
+		process := p.process
+		defer process.Kill()
 		err = p.run()
 		p.play.trace.giveUp(p.play.found)
 		p.play.trace.leave(process)
@@ -116,7 +144,7 @@ func mayRepeat(method string) bool {
 }
 
 // choices returns the choices of the server that can be made alone, by kind.
-func (clientPeer) choices(frames []frame) [][]Choice {
+func (c clientPeer) choices(frames []frame) [][]Choice {
 	const copies = 100
 	var closes, splits, pings, early, late, repeats, unread []Choice
 	at := func(kind Kind, f frame) Choice { return Choice{Kind: kind, First: f.seq, Last: f.seq} }
@@ -141,7 +169,41 @@ func (clientPeer) choices(frames []frame) [][]Choice {
 			unread = append(unread, Choice{Kind: Unread, First: f.seq, Last: frames[min(i+3, len(frames)-1)].seq})
 		}
 	}
-	return append(joins(frames), closes, pings, splits, early, late, repeats, unread)
+	list := append(joins(frames), closes)
+	if c.OverHTTP() {
+		list = append(list, httpChoices(frames)...)
+	}
+	return append(list, pings, splits, early, late, repeats, unread)
+}
+
+// httpChoices returns those of a server over HTTP.
+func httpChoices(frames []frame) [][]Choice {
+	const twice = 2 // the client has come back once, and must not have forgotten where
+	var polls, again, drops, breaks, forgets, forms, noStream, endAlone []Choice
+	for _, f := range frames {
+		at := func(kind Kind, times int) Choice { return Choice{Kind: kind, First: f.seq, Last: f.seq, At: times} }
+		if f.way.IsResumable && (f.isAnswer || f.way.IsAlone) {
+			polls = append(polls, at(Poll, 1))
+			again = append(again, at(Poll, twice))
+		}
+		if f.way.IsBeside {
+			endAlone = append(endAlone, at(EndAlone, 0))
+		}
+		if f.isAnswer {
+			drops = append(drops, at(Drop, 0))
+			breaks = append(breaks, at(Break, 0))
+		}
+		if f.isAnswer && f.way.IsFirst {
+			forms = append(forms, at(Form, 0))
+		}
+		if f.isAnswer && f.way.IsFirst && f.way.InSession && !f.isHello {
+			forgets = append(forgets, at(Forget, 0))
+		}
+		if f.isHello {
+			noStream = append(noStream, at(NoStream, 0))
+		}
+	}
+	return [][]Choice{polls, drops, forgets, again, breaks, endAlone, forms, noStream}
 }
 
 // joins implements peer.
@@ -170,6 +232,20 @@ func (clientPeer) words(c Choice, name func(uint64) string) string {
 		return fmt.Sprintf("the server sends a ping in front of %s, and waits for its answer", first)
 	case Close:
 		return fmt.Sprintf("the server ends in place of %s", first)
+	case Poll:
+		return fmt.Sprintf("the response ends %s in front of %s, behind an event with an id by which the client can come back", phrase.Plural(c.At, "time"), first)
+	case Drop:
+		return fmt.Sprintf("the response ends in place of %s", first)
+	case Break:
+		return fmt.Sprintf("the connection ends in place of %s", first)
+	case Forget:
+		return fmt.Sprintf("the server has forgotten the session: 404 in place of %s, and for each request behind it", first)
+	case Form:
+		return fmt.Sprintf("%s comes as a stream of events if the recorded one was application/json, and the other way round", first)
+	case EndAlone:
+		return fmt.Sprintf("the standalone stream ends in front of %s", first)
+	case NoStream:
+		return "the server has no standalone stream: a GET gets 405"
 	}
 	return Schedule{c}.Token()
 }

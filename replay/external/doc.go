@@ -30,7 +30,10 @@
 // own, and mcprec is the only client: what waits in these connections, or is on its way, counts as much as
 // what the threads do. The server is at rest if nothing is.
 //
-// A client starts its server itself. It is given the path of a program that passes its standard input and
+// A client over HTTP is given a URL ([Client.OverHTTP]), at which package webserver is the recorded server. What a client
+// may choose by the specification is no finding: see the table in docs/explore.md.
+//
+// Another client starts its server itself. It is given the path of a program that passes its standard input and
 // output to this process ([child.PassOn]), and its pipes are then those between the two.
 //
 // # Data layout
@@ -46,6 +49,7 @@
 //	peer.go       what a search needs of an end under test: one play, its choices
 //	server.go, to_server.go      a server under test, and one play of the client's half to it
 //	client.go, to_client.go      a client under test, and one play of the server's half to it
+//	to_client_http.go            what such a play has over HTTP beside
 //	web_linux.go, web_other.go, response.go  the connections to a server over HTTP
 //	played_session.go  the session of one play
 //	recorded_hang.go  the cancellations that put an end to a hang, which are not played
@@ -60,7 +64,7 @@
 // # What it refuses to do
 //
 // It proves nothing: what a process does between two system calls is its own. It runs on Linux only. Over HTTP
-// it plays to servers alone, without TLS, and not HTTP+SSE of 2024-11-05. It takes no command from a recording.
+// it plays without TLS and authorization, and not HTTP+SSE of 2024-11-05. It takes no command from a recording.
 //
 // No process plays several schedules in a row. The handshake, the end, and bursts, whose answers are compared,
 // need a fresh process, and these are half of the schedules; a process that has hung is of no use to the next.

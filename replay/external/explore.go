@@ -29,12 +29,14 @@ const (
 	NotSerial Fault = "race"             // no order of the calls explains the answers to a burst of them
 	Different Fault = "different output" // a client prints otherwise than in the recorded order
 	Unequal   Fault = "different answer" // a server answers a message otherwise that comes in two parts
+	NoSession Fault = "no new session"   // a client that got 404 for its session ended without beginning another
 )
 
 // possible are the words for a fault that is looked at again.
 var possible = map[Fault]string{
 	Hang: "possible hang", Died: "possible crash", Lost: "possible lost answer", Lingers: "it may not exit",
 	NotSerial: "possible race", Different: "possible difference", Unequal: "possible other answer",
+	NoSession: "it may begin no new session",
 }
 
 // Options say how to search.
@@ -216,14 +218,22 @@ func (x *explorer) tryAll(schedules []Schedule, wanted int) error {
 	return nil
 }
 
-// isShown reports whether a schedule contains all choices of a schedule with a finding.
+// isShown reports whether a schedule contains all choices of a schedule with a finding. A client that does not
+// bear the end of one response does not bear that of another.
 func (x *explorer) isShown(schedule Schedule) bool {
 	return slices.ContainsFunc(x.shown, func(shown Schedule) bool {
 		isMissing := func(c Choice) bool {
-			return !slices.ContainsFunc(schedule, func(other Choice) bool { return reflect.DeepEqual(c, other) })
+			return !slices.ContainsFunc(schedule, func(other Choice) bool {
+				return reflect.DeepEqual(c, other) || c.isCutOff() && c.Kind == other.Kind && c.At <= other.At && x.isHello(c.First) == x.isHello(other.First)
+			})
 		}
 		return !slices.ContainsFunc(shown, isMissing)
 	})
+}
+
+// isHello reports whether a frame begins the session, or answers that.
+func (x *explorer) isHello(seq uint64) bool {
+	return slices.ContainsFunc(x.plain.frames, func(f frame) bool { return f.seq == seq && f.isHello })
 }
 
 // knows returns an error if a schedule names a frame that the plain client does not send: such a choice
@@ -459,7 +469,7 @@ func (x *explorer) judge(schedule Schedule, played play) error {
 
 // keyOf tells findings apart: the same calls show one bug in many schedules.
 func (x *explorer) keyOf(found *fault) string {
-	if found.kind == Died {
+	if found.kind == Died || found.kind == NoSession {
 		return string(found.kind)
 	}
 	if found.kind == Lingers { // one that goes on when its input closes does so at the rougher ends, too
@@ -469,6 +479,9 @@ func (x *explorer) keyOf(found *fault) string {
 		return string(Lingers) + "\n" + string(found.at)
 	}
 	words := []string{string(found.kind)}
+	if found.about != "" {
+		return string(found.kind) + "\n" + found.about
+	}
 	if found.kind == Different {
 		words = append(words, found.detail)
 	}

@@ -46,6 +46,9 @@ func TestMain(m *testing.M) {
 	if fault := os.Getenv(clientEnv); fault != "" {
 		os.Exit(call(fault, os.Args[1]))
 	}
+	if fault := os.Getenv(httpClientEnv); fault != "" {
+		os.Exit(callOverHTTP(fault, os.Args[1]))
+	}
 	// Under the race detector a process sleeps a second at its end.
 	if err := os.Setenv("GORACE", "atexit_sleep_ms=0"); err != nil {
 		panic(err)

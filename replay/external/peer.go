@@ -60,6 +60,7 @@ type fault struct {
 	look   procfs.Look
 	at     Kind // of a server that does not exit: [Term] or [Gone]; "": the end of its input alone
 	detail string
+	about  string // what tells it from other findings, in place of the names of its events; "": these do
 }
 
 // isCertain reports whether nothing else than mcprec could have moved the process.

@@ -268,7 +268,13 @@ func (f Finding) aboutClient() string {
 	case Died:
 		return "DIED: the client ended: " + f.Detail
 	case Lingers:
-		return f.head("DOES NOT EXIT", "does not exit") + " when its server ends: " + f.Stand
+		when := "its server ends: "
+		if f.Detail == endedSession {
+			when = endedSession + ": "
+		}
+		return f.head("DOES NOT EXIT", "does not exit") + " when " + when + f.Stand
+	case NoSession:
+		return "NO NEW SESSION: the client got 404 for its session, and ended without beginning another: " + f.Detail
 	}
 	return "DIFFERENT OUTPUT: the client prints otherwise than in the recorded order"
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mcprec/mcprec/replay/external/child"
+	"github.com/mcprec/mcprec/replay/external/webserver"
 	"github.com/mcprec/mcprec/replay/why"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
@@ -35,6 +36,9 @@ type Move struct {
 	Split  int           // of Wrote: behind so many bytes the rest goes out by itself; 0: it does not
 	Busy   bool          // of Rested: an answer is owed, and a timer of the process may bring it
 	Exit   store.ExitInfo
+
+	Exchange uint64          // over HTTP, of a client under test: its number, from 1; of Wrote, Heard and Exchanged
+	HTTP     *store.HTTPInfo // of Exchanged
 }
 
 // MoveKind is a kind of move.
@@ -42,15 +46,16 @@ type MoveKind int
 
 // The kinds of moves.
 const (
-	Wrote    MoveKind = iota // the recorded end sent these in one write
-	Heard                    // the process sent this
-	Rested                   // the process came to rest
-	Muted                    // the recorded end reads nothing from here on
-	Unmuted                  // it reads again
-	Ended                    // it closed its output
-	Shut                     // it closed its input: it reads no more
-	Signaled                 // it sent SIGTERM to the process
-	Left                     // the process ended
+	Wrote     MoveKind = iota // the recorded end sent these in one write
+	Heard                     // the process sent this
+	Rested                    // the process came to rest
+	Muted                     // the recorded end reads nothing from here on
+	Unmuted                   // it reads again
+	Ended                     // it closed its output
+	Shut                      // it closed its input: it reads no more
+	Signaled                  // it sent SIGTERM to the process
+	Left                      // the process ended
+	Exchanged                 // something passed over HTTP that is no frame
 )
 
 // trace notes the moves of a play. A nil trace notes nothing: most plays are forgotten at once.
@@ -84,6 +89,22 @@ func (t *trace) wrote(chunk []sending) {
 		m.Seqs = append(m.Seqs, s.seq)
 	}
 	t.moves = append(t.moves, m)
+}
+
+// heard notes a frame of a client.
+func (t *trace) heard(f transport.Frame) {
+	if t != nil {
+		t.moves = append(t.moves, Move{Kind: Heard, At: time.Since(t.began), Frames: [][]byte{f.Bytes}, Exchange: f.Stream})
+	}
+}
+
+// exchanged notes what passed over HTTP beside the frames of the client.
+func (t *trace) exchanged(note webserver.Note) {
+	move := Move{Kind: Exchanged, At: time.Since(t.began), Exchange: note.Exchange, HTTP: note.HTTP}
+	if f := note.Frame; f != nil {
+		move.Kind, move.Frames, move.Seqs = Wrote, [][]byte{f.Said}, []uint64{f.Seq}
+	}
+	t.moves = append(t.moves, move)
 }
 
 // isTooShort reports whether the play of a finding goes on, though nothing can move: package why calls a session
@@ -195,11 +216,15 @@ func (s *Shown) Events(header store.Header) []store.Event {
 			}
 			for i, frame := range m.Frames {
 				add(store.Frame, dir, frame, m.At)
+				events[len(events)-1].Stream = m.Exchange
 				frames++
 				if i < len(m.Seqs) && m.Seqs[i] != 0 {
 					numbers[m.Seqs[i]] = len(events)
 				}
 			}
+		case Exchanged:
+			add(store.HTTP, m.httpDirection(), store.EncodePayload(m.HTTP), m.At)
+			events[len(events)-1].Stream = m.Exchange
 		case Ended:
 			add(store.EOF, s.from, store.EncodePayload(store.EOFInfo{By: "sender"}), m.At)
 		case Shut:
@@ -222,6 +247,14 @@ func (s *Shown) Events(header store.Header) []store.Event {
 		}
 	}
 	return events
+}
+
+// httpDirection returns who did what passed over HTTP.
+func (m Move) httpDirection() transport.Direction {
+	if m.HTTP.What == store.HTTPRequest || m.HTTP.What == store.HTTPAbort {
+		return transport.ClientToServer
+	}
+	return transport.ServerToClient
 }
 
 // eventNumber is the number of an event in a text.

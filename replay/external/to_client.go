@@ -28,9 +28,11 @@ type clientPlayer struct {
 	events   []store.Event
 	rules    match.Rules
 	before   map[uint64]int // see heardBefore
+	mark     string         // what stands for the server in the client's command
 	process  *child.Process
-	pipes    *child.Pipes // of its server
-	isClosed bool         // the server has ended by a choice
+	line     serverLine
+	http     *httpPlay // nil: over stdio
+	isClosed bool      // the server has ended by a choice
 
 	start  int // which start of the server this is; 0: there was none
 	server *standin.Player
@@ -50,13 +52,81 @@ type clientPlayer struct {
 	play      play
 }
 
+// serverLine is what connects the recorded server with the client under test.
+type serverLine interface {
+	// Starts returns how many servers the client has started so far. Over HTTP the player counts.
+	Starts() int
+	// IsOpen reports whether the server has not ended.
+	IsOpen() bool
+	// IsEnded reports whether the client has ended what it writes to the server.
+	IsEnded() bool
+	// IsAwaited reports whether the client has started a server beside the one it has.
+	IsAwaited() bool
+	// Said returns the frames that have come.
+	Said() []transport.Frame
+	// send writes frames in one go. Where one is split it calls rest between the parts.
+	send(chunk []outgoing, rest func())
+	// HangUp ends the server.
+	HangUp()
+	// Untaken returns how many bytes the client has not read.
+	Untaken() int
+}
+
+// outgoing is a frame as it goes out.
+type outgoing struct {
+	sending
+	line    []byte // the frame, with the folder of the process in it
+	copies  int
+	split   int  // behind so many bytes the rest goes out by itself; 0: it does not
+	isOther bool // over HTTP: in the other form
+}
+
+// launch starts the client, and what it gets as its server.
+func (p *clientPlayer) launch(client Client, at child.Place) (err error) {
+	program := child.Program{Command: client.Command, Env: client.Env, In: client.In}
+	if client.OverHTTP() {
+		p.http = newHTTPPlay(p.events, p.schedule, p.play.trace)
+		var listener *child.HTTPListener
+		p.process, listener, err = child.StartHTTPClient(program, urlMark, at)
+		p.line = &httpLine{listener, p.http.Server}
+		return err
+	}
+	var pipes *child.Pipes
+	p.process, pipes, err = child.StartClient(program, client.PassOn, at)
+	p.line = stdioLine{pipes}
+	return err
+}
+
+// stdioLine is a server that the client has started.
+type stdioLine struct{ *child.Pipes }
+
+// send implements serverLine: each frame is a line.
+func (l stdioLine) send(chunk []outgoing, rest func()) {
+	var data []byte
+	done := 0
+	for _, f := range chunk {
+		if f.split > 0 {
+			data = append(data, f.line[:f.split]...)
+			l.Write(data[done:])
+			done = len(data)
+			rest()
+			data = append(append(data, f.line[f.split:]...), '\n')
+			continue
+		}
+		for range f.copies {
+			data = append(append(data, f.line...), '\n')
+		}
+	}
+	l.Write(data[done:])
+}
+
 // run plays the schedule to the end of the client, or to the first fault.
 func (p *clientPlayer) run() error {
 	since := time.Now()
 	for {
 		look, isMoved := p.process.Settle(p.patience)
-		if p.pipes.Starts() != p.start {
-			p.begin()
+		if p.http == nil && p.line.Starts() != p.start {
+			p.begin(p.line.Starts())
 			isMoved = true
 		}
 		if isMoved {
@@ -65,18 +135,22 @@ func (p *clientPlayer) run() error {
 		if err := p.unrecorded(); err != nil {
 			return err
 		}
-		switch isOpen := p.pipes.IsOpen(); {
+		if p.http != nil && !isMoved && look.Activity != procfs.Ended {
+			p.http.isUnheard = p.isUnheard()
+		}
+		switch isOpen := p.line.IsOpen(); {
 		case isMoved:
 		case look.Activity == procfs.Ended:
 			return p.judgeEnd()
-		case isOpen && p.pipes.IsEnded():
+		case isOpen && p.line.IsEnded():
 			p.hangUp() // as servers do at the end of their input
 		case isOpen && p.send(false):
+		case isOpen && p.isTicking(look, time.Since(since)) && p.send(true):
 		case p.patience.IsWorthIt(look, time.Since(since)):
 			time.Sleep(500 * time.Microsecond) // until its timer, or what is outside, has moved it
 			continue
 		case isOpen && p.send(true):
-		case isOpen && len(p.questions()) == 0 && !p.isPinging() && len(p.calls()) > 0:
+		case isOpen && len(p.questions()) == 0 && !p.isPinging() && len(p.calls()) > 0 && !p.isCutOff():
 			p.hangUp() // the recording has no answer: its server can only end
 		case p.play.trace.isTooShort(p.patience):
 			time.Sleep(500 * time.Microsecond)
@@ -89,12 +163,16 @@ func (p *clientPlayer) run() error {
 }
 
 // begin is the start of a server: the first is the one with the schedule.
-func (p *clientPlayer) begin() {
-	p.start = p.pipes.Starts()
+func (p *clientPlayer) begin(start int) {
+	p.start = start
 	if p.start > 1 {
 		p.schedule = nil
 	}
-	p.server = standin.NewStreamPlayer(p.events, p.rules)
+	if p.http != nil {
+		p.server = standin.NewPlayer(p.http.recorded.Events, p.rules)
+	} else {
+		p.server = standin.NewStreamPlayer(p.events, p.rules)
+	}
 	p.server.AllowReorder()
 	p.number, p.heard, p.until, p.last, p.ready = 0, 0, 0, 0, nil
 	p.session, p.asked, p.ahead = newPlayedSession(), map[*timeline.Call]uint64{}, map[uint64]bool{}
@@ -119,14 +197,17 @@ func (p *clientPlayer) isPinging() bool { return p.pinged != nil && !p.pinged.An
 
 // hear takes what the client has said.
 func (p *clientPlayer) hear() {
-	for _, f := range p.pipes.Said() {
+	for _, f := range p.line.Said() {
 		if p.process.IsInterrupted() { // these may be very many
 			break
 		}
 		if p.recorded != "" {
 			f.Bytes = bytes.ReplaceAll(f.Bytes, []byte(p.dir), []byte(p.recorded))
 		}
-		p.play.trace.add(Heard, f.Bytes)
+		if p.http != nil && p.http.beginsAnew(f, p.start) {
+			p.begin(p.start + 1)
+		}
+		p.play.trace.heard(f)
 		p.heard++
 		isOurs := false // an answer to a ping that is not in the recording
 		for _, m := range p.session.take(transport.ClientToServer, f).Messages {
@@ -139,6 +220,9 @@ func (p *clientPlayer) hear() {
 			continue
 		}
 		p.take(p.server.Receive(f))
+		if p.http != nil {
+			p.http.Heard(f.Stream, p.server)
+		}
 	}
 }
 
@@ -194,13 +278,13 @@ func (p *clientPlayer) next(isStuck bool) int {
 	isLate := func(s sending) bool { _, is := p.chosen(Late, s.seq); return is }
 	at := slices.IndexFunc(p.ready, func(s sending) bool {
 		_, isEarly := p.chosen(Early, s.seq)
-		return !isLate(s) && (isEarly || p.heard >= p.before[s.seq])
+		return p.mayGo(s) && !isLate(s) && (isEarly || p.heard >= p.before[s.seq])
 	})
 	if at < 0 && isStuck {
-		at = slices.IndexFunc(p.ready, func(s sending) bool { return !isLate(s) })
+		at = slices.IndexFunc(p.ready, func(s sending) bool { return p.mayGo(s) && !isLate(s) })
 	}
-	if at < 0 && isStuck && len(p.ready) > 0 {
-		at = 0
+	if at < 0 && isStuck {
+		at = slices.IndexFunc(p.ready, p.mayGo)
 	}
 	return at
 }
@@ -230,7 +314,10 @@ func (p *clientPlayer) send(isStuck bool) bool {
 		p.hangUp()
 		return true
 	}
-	if _, isPing := p.chosen(Ping, first); isPing && !p.hasPinged[first] {
+	if p.http != nil && first != 0 && p.cutOff(at) {
+		return true
+	}
+	if _, isPing := p.chosen(Ping, first); isPing && !p.hasPinged[first] && p.mayGo(sending{}) {
 		p.ping(first)
 		return true
 	}
@@ -238,25 +325,15 @@ func (p *clientPlayer) send(isStuck bool) bool {
 	if c, isJoin := p.chosen(Join, first); isJoin {
 		last = c.Last
 	}
-	var data []byte
-	var chunk []sending
-	var splits []int
+	var chunk []outgoing
 	for at >= 0 {
 		s := p.ready[at]
 		p.ready = slices.Delete(p.ready, at, at+1)
-		data, splits = p.compose(s, data, splits)
-		chunk = append(chunk, s)
+		chunk = append(chunk, p.compose(s))
 		p.take(p.server.Wrote(s.number)) // others may follow it in the same write
-		at = slices.IndexFunc(p.ready, func(s sending) bool { return s.seq > first && s.seq <= last })
+		at = slices.IndexFunc(p.ready, func(s sending) bool { return s.seq > first && s.seq <= last && p.mayGo(s) })
 	}
-	p.play.trace.wrote(chunk)
-	done := 0
-	for _, split := range splits {
-		p.pipes.Write(data[done:split])
-		done = split
-		_, _ = p.process.Settle(p.patience)
-	}
-	p.pipes.Write(data[done:])
+	p.write(chunk)
 	if p.until != 0 && last >= p.until {
 		p.until = 0
 		p.process.Unread = false
@@ -269,48 +346,60 @@ func (p *clientPlayer) ping(seq uint64) {
 	p.hasPinged[seq] = true
 	line := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%q,"method":%q}`, pingID, mcp.MethodPing)
 	p.pinged = p.session.take(transport.ServerToClient, transport.Frame{Bytes: line}).Messages[0].Call
-	p.play.trace.add(Wrote, line)
-	p.pipes.Write(append(line, '\n'))
+	p.write([]outgoing{{sending: sending{frame: transport.Frame{Bytes: line}}, line: line, copies: 1}})
+}
+
+// write sends frames in one go.
+func (p *clientPlayer) write(chunk []outgoing) {
+	if p.http == nil { // over HTTP each frame is noted with its response
+		var frames []sending
+		for _, f := range chunk {
+			frames = append(frames, f.sending)
+		}
+		p.play.trace.wrote(frames)
+	}
+	p.line.send(chunk, func() { _, _ = p.process.Settle(p.patience) })
 }
 
 // hangUp ends the server.
 func (p *clientPlayer) hangUp() {
 	p.play.trace.add(Ended)
-	p.pipes.HangUp()
+	p.line.HangUp()
 }
 
 // pingID is the id of the pings that are not in the recording.
 const pingID = "mcprec ping"
 
-// compose adds a frame to those of a write, with what the schedule has at it.
-func (p *clientPlayer) compose(s sending, data []byte, splits []int) ([]byte, []int) {
+// compose returns a frame as it goes out, with what the schedule has at it.
+func (p *clientPlayer) compose(s sending) outgoing {
 	p.describe(s)
-	line := s.frame.Bytes
+	out := outgoing{sending: s, line: s.frame.Bytes, copies: 1}
 	if p.recorded != "" {
-		line = bytes.ReplaceAll(line, []byte(p.recorded), []byte(p.dir))
+		out.line = bytes.ReplaceAll(out.line, []byte(p.recorded), []byte(p.dir))
 	}
-	copies := 1
-	if s.seq != 0 {
-		if c, isSplit := p.chosen(Split, s.seq); isSplit && c.At < len(line) {
-			splits = append(splits, len(data)+c.At)
-		}
-		if c, isRepeat := p.chosen(Repeat, s.seq); isRepeat {
-			copies = c.At
-		}
-		if c, isUnread := p.chosen(Unread, s.seq); isUnread {
-			p.process.Unread = true
-			p.until = c.Last
-		}
+	if s.seq == 0 {
+		return out
 	}
-	for range copies {
-		data = append(append(data, line...), '\n')
+	if c, isSplit := p.chosen(Split, s.seq); isSplit && c.At < len(out.line) {
+		out.split = c.At
 	}
-	return data, splits
+	if c, isRepeat := p.chosen(Repeat, s.seq); isRepeat {
+		out.copies = c.At
+	}
+	if c, isUnread := p.chosen(Unread, s.seq); isUnread {
+		p.process.Unread = true
+		p.until = c.Last
+	}
+	_, out.isOther = p.chosen(Form, s.seq)
+	return out
 }
 
 // describe notes what a frame of the recorded server is, what it asks, and what it answers.
 func (p *clientPlayer) describe(s sending) {
 	about := frame{seq: s.seq, split: splitOf(s.frame.Bytes), isAhead: p.ahead[s.seq], isAmong: len(p.ready) > 1 || len(p.calls()) > 1}
+	if p.http != nil {
+		about.way = p.http.Way(s.frame)
+	}
 	for _, m := range p.session.take(transport.ServerToClient, s.frame).Messages {
 		about.what = strings.TrimSpace(m.Method + " " + timeline.TargetOf(m.Message))
 		about.isNotice = mayRepeat(m.Method)
@@ -324,6 +413,7 @@ func (p *clientPlayer) describe(s sending) {
 				about.what += nameOf(m.Call)
 				about.isHello = m.Call.Method == mcp.MethodInitialize
 			}
+			about.isAnswer = true
 			p.last = s.seq
 		}
 	}
@@ -344,11 +434,13 @@ func (p *clientPlayer) noteNeighbours() {
 
 // stuck judges a client that does nothing more.
 func (p *clientPlayer) stuck(look procfs.Look) error {
-	isOpen := p.pipes.IsOpen()
+	isOpen := p.line.IsOpen()
 	switch {
+	case p.start == 0 && p.http != nil:
+		return fmt.Errorf("the client has not asked the server at %s: %s", p.mark, look)
 	case p.start == 0:
-		return fmt.Errorf("the client has not started %s as its server: %s", child.ServerMark, look)
-	case isOpen && p.pipes.IsAwaited():
+		return fmt.Errorf("the client has not started %s as its server: %s", p.mark, look)
+	case isOpen && p.line.IsAwaited():
 		return fmt.Errorf("the client has started a second server beside the first; a client of one server can be explored")
 	case !isOpen && (!p.isClosed || len(p.calls()) == 0):
 		p.fail(Lingers, look, "its server has ended")
@@ -359,6 +451,7 @@ func (p *clientPlayer) stuck(look procfs.Look) error {
 		}
 		slices.Sort(calls)
 		p.fail(Hang, look, "its server has ended, and it waits for the answer to "+strings.Join(calls, ", "))
+	case p.http != nil && p.stuckOverHTTP(look):
 	case p.isPinging():
 		p.fail(Hang, look, "it does not answer a ping")
 	case len(p.questions()) > 0:
@@ -373,7 +466,7 @@ func (p *clientPlayer) stuck(look procfs.Look) error {
 		if p.last != 0 {
 			detail = "it has every answer, " + p.nameOf(p.last) + " is the last, says no more and does not end"
 		}
-		if p.pipes.Untaken() > 0 {
+		if p.line.Untaken() > 0 {
 			detail += "; it has not read all"
 		}
 		p.fail(Hang, look, detail)
@@ -394,13 +487,20 @@ func (p *clientPlayer) nameOf(seq uint64) string {
 // judgeEnd judges the end of the client. One whose server has ended early may say that it failed, but must
 // not die of a signal.
 func (p *clientPlayer) judgeEnd() error {
-	if p.start == 0 {
-		return fmt.Errorf("the client ended without starting %s as its server: %s", child.ServerMark, cmp.Or(p.process.Status(), "exit status 0")+p.errorText())
-	}
-	if p.process.Status() == "" || p.isClosed && strings.HasPrefix(p.process.Status(), "exit status ") {
+	isExit := strings.HasPrefix(p.process.Status(), "exit status ")
+	switch {
+	case p.start == 0 && p.http != nil:
+		return fmt.Errorf("the client ended without asking the server at %s: %s", p.mark, cmp.Or(p.process.Status(), "exit status 0")+p.errorText())
+	case p.start == 0:
+		return fmt.Errorf("the client ended without starting %s as its server: %s", p.mark, cmp.Or(p.process.Status(), "exit status 0")+p.errorText())
+	case p.process.Status() == "" || p.isClosed && isExit || p.http != nil && isExit && p.mayFail():
 		return nil
 	}
-	p.fail(Died, procfs.Look{Activity: procfs.Ended}, p.process.Status()+p.errorText())
+	kind := Died
+	if isExit && p.http != nil && p.http.isGone {
+		kind = NoSession
+	}
+	p.fail(kind, procfs.Look{Activity: procfs.Ended}, p.process.Status()+p.errorText())
 	return nil
 }
 

@@ -12,9 +12,11 @@
 //
 // A [Program] says what to start, and a [Place] where: a folder, and a channel whose close ends the process at once.
 // A [Process] has [Ends]: [Pipes], or the connections over HTTP of the caller. A client starts its server itself: it
-// starts [PassOn] in the server's place, and a listener takes the pipes from there.
+// starts [PassOn] in the server's place, and a listener takes the pipes from there. A client over HTTP connects with an
+// [HTTPListener], which gives out its requests, each an [HTTPExchange], and takes the responses.
 //
 // # What it refuses to do
 //
-// It runs on Linux only ([procfs.Supported]). It knows no message of MCP, and no schedule. One goroutine uses a process.
+// It runs on Linux only ([procfs.Supported]). It knows no message of MCP, and no schedule. It speaks HTTP/1.1, one
+// request a connection. One goroutine uses a process.
 package child

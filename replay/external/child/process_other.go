@@ -3,6 +3,7 @@
 package child
 
 import (
+	"net/http"
 	"time"
 
 	"github.com/mcprec/mcprec/transport"
@@ -55,6 +56,41 @@ func StartServer(Program, Place) (*Process, *Pipes, error) { return nil, nil, pr
 
 // StartClient returns an error.
 func StartClient(Program, []string, Place) (*Process, *Pipes, error) {
+	return nil, nil, procfs.Supported()
+}
+
+// HTTPListener is never made, either.
+type HTTPListener struct{ httpOnLinux }
+
+// httpOnLinux has the methods that an HTTPListener has there.
+type httpOnLinux interface {
+	Flush()
+	Requests() []*HTTPExchange
+	HungUp() []*HTTPExchange
+	IsOpen() bool
+	HangUp()
+	Untaken() int
+}
+
+// HTTPExchange is never made, either.
+type HTTPExchange struct {
+	Number  uint64
+	Request *http.Request
+	Body    []byte
+	exchangeOnLinux
+}
+
+// exchangeOnLinux has the methods that an HTTPExchange has there.
+type exchangeOnLinux interface {
+	Respond(status int, header http.Header, body []byte)
+	Begin(header http.Header)
+	Piece(data []byte)
+	Finish()
+	BreakOff()
+}
+
+// StartHTTPClient returns an error.
+func StartHTTPClient(Program, string, Place) (*Process, *HTTPListener, error) {
 	return nil, nil, procfs.Supported()
 }
 

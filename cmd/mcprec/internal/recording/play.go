@@ -18,6 +18,7 @@ type Play struct {
 	Shown    *external.Shown // nil: there is none
 	Of       *session.Recording
 	Server   external.Server
+	OverHTTP bool   // Server is a client, which has asked mcprec over HTTP
 	Recorder string // the name and version in the header
 }
 
@@ -64,8 +65,11 @@ func (p Play) Session(w io.Writer) error {
 		ID: store.DeriveSessionID([]byte(string(p.Of.Header.ID) + token)), Start: time.Now(), Transport: "stdio",
 		Label: "explore " + token, Command: p.Server.Command, Recorder: p.Recorder,
 	}
-	if p.Server.URL != "" {
+	switch {
+	case p.Server.URL != "":
 		header.Transport, header.URL = "http", p.Server.URL
+	case p.OverHTTP:
+		header.Transport = "http"
 	}
 	return session.Encode(w, p.Of.Masker.Events(jsonl.Each(p.Shown.Events(header))))
 }
