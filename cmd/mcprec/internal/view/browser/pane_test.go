@@ -130,19 +130,22 @@ func TestNothingCovered(t *testing.T) {
 	t.Parallel()
 	p := newTab(t)
 	page := view(t, fixture("pysdk-594"))
-	for _, c := range []struct{ width, height int64 }{{1440, 900}, {1024, 768}, {720, 450}, {400, 800}} {
+	for _, c := range []struct {
+		width, height int64
+		view          string
+	}{{1440, 900, "replay"}, {1024, 768, "replay"}, {720, 450, "replay"}, {400, 800, "replay"}, {400, 800, "beside"}} {
 		p.do(chromedp.EmulateViewport(c.width, c.height))
-		p.open(page.at("view=replay&client=python-sdk@1.3"))
+		p.open(page.at("view=" + c.view + "&client=python-sdk@1.3&client2=independent"))
 		p.until(`one("#ring") && all("#ring .node rect").some((box) => ` + seen + `(box) > 0.95)`)
 		p.until(`!one("html").dataset.busy`)
 		covered := value[[]string](p, `(() => {
 			const found = [];
 			for (const [name, boxes] of [
-				["setup", all(".setup > *, .setup label > select")], ["heads", all("#replay .top text")], ["bar", all("#verdict > *")],
+				["setup", all(".setup > *, .setup label > select")], ["heads", all(".top text")], ["bar", all("#verdict > *")], ["header", all("header > *")],
 			]) {
 				const seen = boxes.filter((e) => e.checkVisibility()).map((e) => [e, e.getBoundingClientRect()]);
 				for (const [e, a] of seen) {
-					if (name === "heads" && a.left < 0) found.push(e.textContent + " is cut");
+					if (name === "heads" && a.left < e.ownerSVGElement.getBoundingClientRect().left) found.push(e.textContent + " is cut");
 					for (const [other, b] of seen) {
 						const across = Math.min(a.right, b.right) - Math.max(a.left, b.left);
 						const down = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
@@ -154,9 +157,12 @@ func TestNothingCovered(t *testing.T) {
 			return found;
 		})()`)
 		if len(covered) > 0 {
-			t.Errorf("%d by %d: %q", c.width, c.height, covered)
+			t.Errorf("%s, %d by %d: %q", c.view, c.width, c.height, covered)
 		}
 	}
+	p.do(chromedp.EmulateViewport(1024, 768)) // the button of the ring has a long text here
+	p.open(view(t, fixture("gosdk-897")).at("at=8"))
+	p.until(`one("#why button:not(.jump)") && one("#side").scrollWidth <= one("#side").clientWidth`)
 }
 
 // TestSentenceWhole: the verdict's sentence has a second line where it needs one.

@@ -103,3 +103,14 @@ func TestLiveTime(t *testing.T) {
 	r.fromServer(`{"jsonrpc":"2.0","id":1,"result":{"content":[]}}`)
 	p.until(`one("#verdict.pass") && one("#waterfall .call.c2s") && !one("#waterfall .call.fault")`)
 }
+
+// TestTicks: the times over the waterfall are all different, also where they are parts of a second.
+func TestTicks(t *testing.T) {
+	t.Parallel()
+	p := newTab(t)
+	p.open(view(t, sessionFile(t, strings.ReplaceAll(hung, "120.", "7."))).at(""))
+	p.until(`(() => {
+		const times = all("#waterfall .tick + text").map((e) => e.textContent);
+		return times.length > 10 && new Set(times).size === times.length && times.includes("1.5 s");
+	})()`)
+}

@@ -172,7 +172,7 @@ export function Heads({ story, width, setup, apart }) {
           )}
         </g>
       ))}
-      <text class="small dim" text-anchor="end" x={size.digits} y={size.narrow ? 16 : 30}>
+      <text class="small dim" x={Math.max(2, size.digits - 27)} y={size.narrow ? 16 : 30}>
         step
       </text>
       {story.skipped > 0 && (

@@ -43,10 +43,11 @@ function ticksOf(end, width) {
   return ticks;
 }
 
-// clock shows a round time: 20 s, 1:30, 2:00:00.
+// clock shows a round time: 1.5 s, 20 s, 1:30, 2:00:00.
 function clock(at) {
   if (at === 0) return "0";
   if (at < 1e9) return duration(at);
+  if (at % 1e9 && at < 60e9) return `${Math.round(at / 1e8) / 10} s`;
   const whole = Math.round(at / 1e9);
   if (whole < 60) return whole + " s";
   const two = (n) => String(n).padStart(2, "0");
