@@ -31,6 +31,14 @@
 //
 // [Compare] aligns two sessions from a report of package diff.
 //
+// # Why an Index
+//
+// Rows could come from a fold that begins at the nearest of [States], without an Index. Such a window does
+// not know how its calls end, nor which calls pass it, so the calls and their tree would stay, as would
+// the overview and the waterfall: [Range] alone would go, 150 lines. In a session of a million events that
+// fold takes 23 ms of CPU, as a state does, before it has made a row; 256 rows from the Index take 16 ms in
+// all. The Index takes 4 % of the CPU of the fold that fills it.
+//
 // # What it refuses
 //
 // The package does no I/O, reads no clock and starts no goroutine. An Index takes each event of

@@ -129,22 +129,30 @@ func (x *Index) bars(most int) []Bar {
 	return bars
 }
 
-// setLanes gives each bar the first lane that is free; the last one where none is.
+// setLanes gives each bar the first lane in which it stands alone: those without an end first, for they are what
+// somebody looks for. The last lane takes the others.
 func setLanes(bars []Bar, end time.Duration) {
-	free := [barLanes]time.Duration{}
+	order := make([]*Bar, len(bars))
 	for i := range bars {
-		bar := &bars[i]
-		until := bar.Until
+		order[i] = &bars[i]
+	}
+	isOver := func(bar *Bar) int { return min(int(bar.End), 1) }
+	slices.SortStableFunc(order, func(a, b *Bar) int { return cmp.Compare(isOver(a), isOver(b)) })
+	var lanes [barLanes - 1][]*Bar
+	until := func(bar *Bar) time.Duration {
 		if bar.End == 0 {
-			until = end + 1
+			return end + 1
 		}
-		bar.Lane = barLanes - 1
-		for lane, from := range free {
-			if bar.At >= from {
-				bar.Lane = lane
-				break
-			}
+		return bar.Until
+	}
+	for _, bar := range order {
+		bar.Lane = slices.IndexFunc(lanes[:], func(lane []*Bar) bool {
+			return !slices.ContainsFunc(lane, func(other *Bar) bool { return bar.At < until(other) && other.At < until(bar) })
+		})
+		if bar.Lane < 0 {
+			bar.Lane = barLanes - 1
+			continue
 		}
-		free[bar.Lane] = max(free[bar.Lane], until)
+		lanes[bar.Lane] = append(lanes[bar.Lane], bar)
 	}
 }

@@ -2,6 +2,7 @@ package picture_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -105,6 +106,24 @@ func TestWaterfall(t *testing.T) {
 	}
 	if asked != 1000 || answered != 999 {
 		t.Errorf("%d requests, %d answers", asked, answered)
+	}
+}
+
+// TestOpenCallStandsAlone: a call without an end has a lane of its own, however many others there are meanwhile.
+func TestOpenCallStandsAlone(t *testing.T) {
+	x := indexOf(t, 100, 10*time.Millisecond, func(n int) time.Duration {
+		if n == 50 {
+			return 0 // never answered
+		}
+		return 200 * time.Millisecond
+	})
+	bars := x.Waterfall(100, 10).Bars
+	n := slices.IndexFunc(bars, func(bar picture.Bar) bool { return bar.End == 0 })
+	open := bars[n]
+	for _, bar := range slices.Delete(bars, n, n+1) {
+		if bar.Lane == open.Lane && bar.Until > open.At {
+			t.Errorf("%+v stands over the open %+v", bar, open)
+		}
 	}
 }
 

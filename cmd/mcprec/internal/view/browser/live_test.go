@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+
+	"github.com/chromedp/chromedp"
 )
 
 // peerSocket names the socket at which this program, run as a server under mcprec record, is told
@@ -156,6 +158,9 @@ func TestLive(t *testing.T) {
 	r.fromClient(`{"jsonrpc":"2.0","id":99,"method":"ping"}`)
 	r.fromServer(`{"jsonrpc":"2.0","id":99,"result":{}}`)
 	p.until(`/ of (\d+)$/.exec(one("footer .at").textContent)[1] >= 85`)
+	p.do(chromedp.EmulateViewport(400, 800)) // the sign that nothing is followed has room
+	p.until(`innerWidth === 400 && all("footer > *").every((e) => e.scrollWidth <= e.clientWidth + 1 && e.getBoundingClientRect().right <= 400)`)
+	p.do(chromedp.EmulateViewport(1360, 860))
 	if at := value[string](p, `one(".row.pick").dataset.seq`); at != "1" {
 		t.Errorf("the focus moved to #%s, want it where the reader put it", at)
 	}

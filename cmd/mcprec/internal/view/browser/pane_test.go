@@ -50,6 +50,7 @@ func TestSideYields(t *testing.T) {
 	wide := value[float64](p, `one("#sequence").clientWidth`)
 	p.press("s")
 	p.until(`!one("#side").checkVisibility() && one("#sequence").clientWidth > %s + 300 && location.hash.includes("side=0")`, wide)
+	p.until(`getComputedStyle(one("main")).fontSize === getComputedStyle(document.body).fontSize`) // nothing else changes
 	p.do(chromedp.Reload())
 	p.until(`one("html").dataset.ready === "1" && one("#sequence").clientWidth > %s + 300`, wide)
 	p.press("s")

@@ -40,8 +40,8 @@ func parallel() string {
 		if n != 20 {
 			open = append(open, n)
 		}
-		for len(open) > 1+n%7 {
-			put(100+n*500+(n%3)*150+len(open), "s2c", fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"result":{"content":[]}}`, 10+open[0]))
+		for answers := 1; len(open) > 1+n%7; answers++ {
+			put(100+n*500+(n%3)*150+answers, "s2c", fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"result":{"content":[]}}`, 10+open[0]))
 			open = open[1:]
 		}
 	}
