@@ -104,9 +104,11 @@ func (r *Range) readFrame(step *timeline.Step, links []rangeLink) error {
 		return nil
 	}
 	messages, err := step.AsFrame().Messages()
-	if found := framing.InLine(step.Payload); err != nil && len(links) > 0 && len(found.Messages) > 0 {
-		step.Misframed = &timeline.Misframed{Found: found, From: step.Seq}
-		messages, err = found.Messages, nil
+	if err != nil && len(links) > 0 {
+		if found := framing.InLine(step.Payload); len(found.Messages) > 0 {
+			step.Misframed = &timeline.Misframed{Found: found, From: step.Seq}
+			messages, err = found.Messages, nil
+		}
 	}
 	step.Noise = err != nil
 	step.Batch = err == nil && step.AsFrame().IsBatch()
