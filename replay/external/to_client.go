@@ -34,14 +34,16 @@ type clientPlayer struct {
 	http     *httpPlay // nil: over stdio
 	isClosed bool      // the server has ended by a choice
 
-	start  int // which start of the server this is; 0: there was none
-	server *standin.Player
-	number int             // frames that the server has returned
-	ready  []sending       // what may go out
-	heard  int             // frames of the client
-	until  uint64          // nothing is read until this frame has gone out; 0: all is read
-	last   uint64          // the event of the answer that was sent last
-	ahead  map[uint64]bool // frames that could have gone out before their recorded place
+	start   int  // which start of the server this is; 0: there was none
+	isAgain bool // it is the plain one, behind that with the schedule
+	server  *standin.Player
+	number  int             // frames that the server has returned
+	ready   []sending       // what may go out
+	heard   int             // frames of the client
+	total   int             // the same, over all starts
+	until   uint64          // nothing is read until this frame has gone out; 0: all is read
+	last    uint64          // the event of the answer that was sent last
+	ahead   map[uint64]bool // frames that could have gone out before their recorded place
 
 	session *playedSession            // with this start of the server
 	asked   map[*timeline.Call]uint64 // the recorded events of the server's questions
@@ -165,8 +167,8 @@ func (p *clientPlayer) run() error {
 // begin is the start of a server: the first is the one with the schedule.
 func (p *clientPlayer) begin(start int) {
 	p.start = start
-	if p.start > 1 {
-		p.schedule = nil
+	if p.start > 1 && (p.http == nil || p.isTouched()) {
+		p.schedule, p.isAgain = nil, true
 	}
 	if p.http != nil {
 		p.server = standin.NewPlayer(p.http.recorded.Events, p.rules)
@@ -209,6 +211,7 @@ func (p *clientPlayer) hear() {
 		}
 		p.play.trace.heard(f)
 		p.heard++
+		p.total++
 		isOurs := false // an answer to a ping that is not in the recording
 		for _, m := range p.session.take(transport.ClientToServer, f).Messages {
 			if m.Kind == transport.Response {
@@ -417,9 +420,9 @@ func (p *clientPlayer) describe(s sending) {
 			p.last = s.seq
 		}
 	}
-	if s.seq != 0 && p.start == 1 {
+	if s.seq != 0 && (p.start == 1 || p.http != nil && !p.isAgain && !p.hasSent(s.seq)) {
 		p.play.frames = append(p.play.frames, about)
-		p.counts = append(p.counts, p.heard)
+		p.counts = append(p.counts, p.total)
 	}
 }
 

@@ -120,6 +120,17 @@ func (f outgoing) overHTTP() webserver.Frame {
 	return webserver.Frame{Line: f.line, Stream: f.frame.Stream, Split: f.split, Other: f.isOther, Said: f.frame.Bytes, Seq: f.seq}
 }
 
+// isTouched reports whether a frame of a choice has gone out, or was cut off. A client over HTTP may begin a session
+// to see whether it can, and another one for its work: that one gets the schedule then.
+func (p *clientPlayer) isTouched() bool {
+	return p.isCutOff() || slices.ContainsFunc(p.schedule, func(c Choice) bool { return p.hasSent(c.First) })
+}
+
+// hasSent reports whether a frame of the recorded server has gone out.
+func (p *clientPlayer) hasSent(seq uint64) bool {
+	return slices.ContainsFunc(p.play.frames, func(f frame) bool { return f.seq == seq })
+}
+
 // mayGo reports whether a frame can go out now: over HTTP it needs a response.
 func (p *clientPlayer) mayGo(s sending) bool { return p.http == nil || p.http.MayGo(s.frame) }
 

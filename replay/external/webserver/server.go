@@ -98,10 +98,17 @@ func New(recorded *standin.Responses, options Options) *Server {
 	return &Server{recorded: recorded, options: options}
 }
 
+// endpoint is the path of the MCP endpoint.
+const endpoint = "/mcp"
+
 // Take takes a request, and returns the frame in it, if there is one for the server.
 func (s *Server) Take(r *Request) (frame transport.Frame, isFrame bool) {
 	s.http(r.Number, store.HTTPInfo{What: store.HTTPRequest, Method: r.Method, Path: r.URL.RequestURI(), Header: httpevent.Header(r.Header)})
 	session := s.sessionOf(r)
+	if r.URL.Path != endpoint { // such as where an authorization server would say what it is
+		s.respond(r, http.StatusNotFound, nil, nil)
+		return frame, false
+	}
 	switch r.Method {
 	case http.MethodPost:
 		return s.post(r, session)

@@ -34,9 +34,13 @@ type talk struct {
 
 // ask makes a request with headers "Name: value" and a body.
 func (t *talk) ask(method, body string, headers ...string) *written {
+	return t.at(endpoint, method, body, headers...)
+}
+
+func (t *talk) at(path, method, body string, headers ...string) *written {
 	t.requests++
 	w := &written{}
-	request, _ := http.NewRequest(method, "http://127.0.0.1/mcp", nil)
+	request, _ := http.NewRequest(method, "http://127.0.0.1"+path, nil)
 	for _, line := range headers {
 		name, value, _ := strings.Cut(line, ": ")
 		request.Header.Set(name, value)
@@ -85,6 +89,7 @@ func TestForms(t *testing.T) {
 		{s.ask(http.MethodGet, ""), "405  "},
 		{s.ask(http.MethodGet, "", inSession), "stream:"},
 		{s.ask(http.MethodGet, "", inSession), "409  "},
+		{s.at("/.well-known/oauth-protected-resource", http.MethodGet, "", inSession), "404  "},
 		{s.ask(http.MethodDelete, "", inSession), "200  "},
 		{s.ask(http.MethodPost, callText, inSession), "404 application/json "},
 	} {
