@@ -216,10 +216,19 @@ func (m maker) object(s map[string]any, depth int) (any, bool) {
 	return members, true
 }
 
-// array returns a list that is as short as it may be.
+// A list that may be empty has an item, down to this depth: a schema may hold itself.
+const deepestItem = 3
+
+// array returns a list that is as short as it may be, but with an item if one can be made: a call with an empty list
+// does nothing.
 func (m maker) array(s map[string]any, name string, depth int) (any, bool) {
 	list := []any{}
 	least, _ := limitOf(s, "minItems")
+	if least == 0 && depth <= deepestItem && mayHaveItem(s) {
+		if item, isMade := m.make(s["items"], strings.TrimSuffix(name, "s"), depth+1); isMade {
+			return append(list, item), true
+		}
+	}
 	if s["contains"] != nil {
 		least = max(least, 1)
 	}
@@ -242,6 +251,13 @@ func (m maker) array(s map[string]any, name string, depth int) (any, bool) {
 		list = append(list, value)
 	}
 	return list, true
+}
+
+// mayHaveItem reports whether a list of a schema may have an item of which all is said by "items".
+func mayHaveItem(s map[string]any) bool {
+	_, isSchema := s["items"].(map[string]any)
+	most, isLimited := limitOf(s, "maxItems")
+	return isSchema && s["prefixItems"] == nil && s["contains"] == nil && (!isLimited || most > 0)
 }
 
 // another returns a value for a schema that is not in a list yet, such as the one that was made.
