@@ -1,0 +1,48 @@
+#!/bin/sh
+# Explores published MCP servers, one after the other, and prints a line for each row of packages.txt:
+# the package, what mcprec explore found with its tokens, and the seconds it took.
+#
+# Usage: sh hunt.sh [WORD]      only the rows that contain WORD
+#
+# Needs mcprec and npm in the PATH. HUNT is the folder for the packages, the sessions and what explore said
+# (default ./hunted), LIMIT the time for each (default 60s). A package that is installed there is not installed again.
+here=$(cd "$(dirname "$0")" && pwd)
+hunt=${HUNT:-$PWD/hunted}
+limit=${LIMIT:-60s}
+export HERE="$here"
+mkdir -p "$hunt/home" || exit 2 # for programs that keep something at home
+
+# install PACKAGE,PACKAGE...: into the present folder.
+install() {
+  npm=
+  for package in $(echo "$1" | tr , ' '); do
+    case $package in
+    npm:*) npm="$npm ${package#npm:}" ;;
+    esac
+  done
+  test -z "$npm" || npm install --silent --prefix . --no-save --omit=dev --ignore-scripts --force $npm
+}
+
+# found FILE: what explore said, on one line.
+found() {
+  awk '/^(HANG|SUSPECT|DIED|LOST|DOES NOT EXIT|RACE|DIFFERENT OUTPUT)/ { word = $0; sub(/[:(].*/, "", word); sub(/ $/, "", word) }
+    word && /^  token: / { list = list ", " word " " $2; word = "" }
+    /nothing was compared/ { list = list ", " $0 }
+    / orders? of .*(nothing was found|findings?$)/ { orders = $1 }
+    /^mcprec: / { last = substr($0, 9) }
+    END { print (list ? substr(list, 3) : orders ? "nothing" : "not explored: " last) (orders ? ", " orders " orders" : "") }' "$1"
+}
+
+while read -r packages row; do
+  case $packages in '' | '#'*) continue ;; esac
+  case "$packages $row" in *"$1"*) ;; *) continue ;; esac
+  name=${packages%%,*}
+  folder=$hunt/$(echo "${name#*:}" | tr -c 'A-Za-z0-9.\n' _)
+  mkdir -p "$folder" && cd "$folder" || exit 2
+  if ! test -e installed; then
+    install "$packages" >install.txt 2>&1 </dev/null && touch installed || { echo "$name: cannot be installed"; continue; }
+  fi
+  start=$(date +%s)
+  (export HOME="$hunt/home" PATH="$PWD/node_modules/.bin:$PWD:$PATH" && eval "mcprec explore -n 100 --limit $limit --force -o made.jsonl $row") >said.txt 2>&1 </dev/null
+  echo "$name: $(found said.txt), $(($(date +%s) - start)) s"
+done <"$here/packages.txt"
