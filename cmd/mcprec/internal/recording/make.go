@@ -12,6 +12,7 @@ import (
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/replay/workload"
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
 	"github.com/mcprec/mcprec/transport/phrase"
 )
@@ -143,6 +144,9 @@ func (m Making) leaveOutSlow(made external.Made) (isAny bool) {
 func madeText(made external.Made) string {
 	requests, failed, first := 0, 0, ""
 	for _, call := range timeline.CallsOf(made.Events).All() {
+		if call.Dir != transport.ClientToServer { // the server's questions are its own
+			continue
+		}
 		requests++
 		if call.Failure == "" {
 			continue
