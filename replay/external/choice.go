@@ -19,7 +19,7 @@ import (
 type Choice struct {
 	Kind        Kind
 	First, Last uint64
-	At          int      // the byte of a Split, the number of a Repeat
+	At          int      // the byte of a Split, the number of a Repeat or a Poll
 	Frames      []uint64 // of an Order
 }
 
@@ -73,27 +73,44 @@ const (
 	EndAlone Kind = "endalone" // the standalone stream ends in front of First
 )
 
+// kinds says of each kind of choice what its word in a token has, and where the choice can be made.
+//
+// To add one: add it here, to choices and words of the end that makes it, and where that end plays it.
+var kinds = map[Kind]struct {
+	has      numbers
+	overHTTP bool // and only there
+	cutsOff  bool // it ends what a client over HTTP hears, whatever that was about to hear
+}{
+	Join: {has: withLast}, Split: {has: withAt}, Unread: {has: withLast},
+
+	Ahead: {}, Hold: {has: withLast}, Cancel: {}, LateCancel: {}, Crossed: {}, End: {}, LateEnd: {}, Term: {}, Gone: {}, Order: {has: listed},
+	Cut: {overHTTP: true}, HangUp: {overHTTP: true},
+
+	Early: {}, Late: {}, Repeat: {has: withAt}, Ping: {}, Close: {},
+	Poll:   {has: withAt, overHTTP: true, cutsOff: true},
+	Drop:   {overHTTP: true, cutsOff: true},
+	Break:  {overHTTP: true, cutsOff: true},
+	Forget: {overHTTP: true, cutsOff: true},
+	Form:   {overHTTP: true}, NoStream: {overHTTP: true},
+	EndAlone: {overHTTP: true, cutsOff: true},
+}
+
+// numbers are those that stand behind a kind in a token.
+type numbers int
+
+const (
+	alone    numbers = iota // such as end5
+	withLast                // such as join5-7
+	withAt                  // such as split5@20
+	listed                  // such as order7-5-6
+)
+
 // Schedule is a play: the choices that differ from the plain end's.
 type Schedule []Choice
 
-// NeedsHTTP reports whether a schedule has choices that there are over HTTP only.
+// NeedsHTTP reports whether a schedule has choices that can be made over HTTP only.
 func (s Schedule) NeedsHTTP() bool {
-	return slices.ContainsFunc(s, func(c Choice) bool {
-		switch c.Kind {
-		case Cut, HangUp, Poll, Drop, Break, Forget, Form, NoStream, EndAlone:
-			return true
-		}
-		return false
-	})
-}
-
-// isCutOff reports whether a choice ends what a client over HTTP hears, whatever it was about to hear.
-func (c Choice) isCutOff() bool {
-	switch c.Kind {
-	case Poll, Drop, Break, Forget, EndAlone:
-		return true
-	}
-	return false
+	return slices.ContainsFunc(s, func(c Choice) bool { return kinds[c.Kind].overHTTP })
 }
 
 // tokenHead begins a token, with the version of its form.
@@ -104,13 +121,13 @@ func (s Schedule) Token() string {
 	words := []string{tokenHead}
 	for _, c := range s {
 		word := string(c.Kind) + strconv.FormatUint(c.First, 10)
-		switch c.Kind {
-		case Join, Unread, Hold:
+		switch kinds[c.Kind].has {
+		case withLast:
 			word += "-" + strconv.FormatUint(c.Last, 10)
-		case Split, Repeat, Poll:
+		case withAt:
 			word += "@" + strconv.Itoa(c.At)
-		case Order:
-			word = string(Order)
+		case listed:
+			word = string(c.Kind)
 			for i, frame := range c.Frames {
 				word += strings.Repeat("-", min(i, 1)) + strconv.FormatUint(frame, 10)
 			}
@@ -142,36 +159,29 @@ func ParseToken(text string) (Schedule, error) {
 			return nil, fmt.Errorf("token %q: %q has no number", text, word)
 		}
 		c := Choice{Kind: Kind(word[:digits])}
-		var numbers []uint64
+		var list []uint64
 		for part := range strings.FieldsFuncSeq(word[digits:], func(r rune) bool { return r == '-' || r == '@' }) {
 			number, err := strconv.ParseUint(part, 10, 63)
 			if err != nil {
 				return nil, fmt.Errorf("token %q: %q is no number", text, part)
 			}
-			numbers = append(numbers, number)
+			list = append(list, number)
 		}
-		want := 1
-		switch c.Kind {
-		case Join, Unread, Hold, Split, Repeat, Poll:
-			want = 2
-		case Order:
-			want = len(numbers)
-			c.Frames = numbers
-		case Ahead, Cancel, LateCancel, Crossed, End, LateEnd, Term, Gone, Cut, HangUp, Early, Late, Ping, Close,
-			Drop, Break, Forget, Form, NoStream, EndAlone:
-		default:
+		kind, isKind := kinds[c.Kind]
+		if !isKind {
 			return nil, fmt.Errorf("token %q: there is no choice %q", text, c.Kind)
 		}
-		if len(numbers) != want || want == 0 {
-			return nil, fmt.Errorf("token %q: %q has %d numbers, want %d", text, word, len(numbers), want)
+		want := map[numbers]int{alone: 1, withLast: 2, withAt: 2, listed: len(list)}[kind.has]
+		if len(list) != want || want == 0 {
+			return nil, fmt.Errorf("token %q: %q has %d numbers, want %d", text, word, len(list), want)
 		}
-		switch c.Kind {
-		case Order:
-			c.First, c.Last = slices.Min(numbers), slices.Max(numbers)
-		case Split, Repeat, Poll:
-			c.First, c.Last, c.At = numbers[0], numbers[0], int(numbers[1])
+		switch kind.has {
+		case listed:
+			c.First, c.Last, c.Frames = slices.Min(list), slices.Max(list), list
+		case withAt:
+			c.First, c.Last, c.At = list[0], list[0], int(list[1])
 		default:
-			c.First, c.Last = numbers[0], numbers[len(numbers)-1]
+			c.First, c.Last = list[0], list[len(list)-1]
 		}
 		s = append(s, c)
 	}
@@ -241,8 +251,8 @@ func list(single [][]Choice, count int, random *rand.Rand) (schedules []Schedule
 	return schedules[:min(count, len(schedules))]
 }
 
-// splitOf returns the byte at which a frame is split: the one nearest to the middle that stands inside a character, for
-// who reads text piece by piece may break it there, or else the middle.
+// splitOf returns the byte at which a frame is split: the middle, or in a frame with characters of several bytes the place
+// inside one that is nearest to the middle. A reader that decodes each piece by itself breaks that character.
 func splitOf(data []byte) int {
 	middle := len(data) / 2
 	for away := range middle {

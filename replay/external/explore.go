@@ -224,7 +224,7 @@ func (x *explorer) isShown(schedule Schedule) bool {
 	return slices.ContainsFunc(x.shown, func(shown Schedule) bool {
 		isMissing := func(c Choice) bool {
 			return !slices.ContainsFunc(schedule, func(other Choice) bool {
-				return reflect.DeepEqual(c, other) || c.isCutOff() && c.Kind == other.Kind && c.At <= other.At && x.isHello(c.First) == x.isHello(other.First)
+				return reflect.DeepEqual(c, other) || kinds[c.Kind].cutsOff && c.Kind == other.Kind && c.At <= other.At && x.isHello(c.First) == x.isHello(other.First)
 			})
 		}
 		return !slices.ContainsFunc(shown, isMissing)

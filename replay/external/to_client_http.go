@@ -18,7 +18,7 @@ import (
 	"github.com/mcprec/mcprec/transport/procfs"
 )
 
-// httpPlay is what a play of the server's half over HTTP has beside one over stdio.
+// httpPlay is the part of a play of the server's half that there is over HTTP only.
 type httpPlay struct {
 	*webserver.Server
 	recorded       *standin.Responses
@@ -28,8 +28,8 @@ type httpPlay struct {
 	isEndedAlone   map[uint64]bool // the standalone stream has ended in front of a frame
 	isLost         bool            // the answer to a call does not come any more
 	isGone         bool            // a request got 404 for its session
-	isUnheard      bool            // see clientPlayer.isUnheard, when the client was last at rest
-	isAnew         bool            // and the client has begun another one
+	isAnew         bool            // and the client has begun another session
+	isUnheard      bool            // clientPlayer.isUnheard when the client was last at rest
 }
 
 func newHTTPPlay(events []store.Event, schedule Schedule, trace *trace) *httpPlay {

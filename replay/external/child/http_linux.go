@@ -28,8 +28,8 @@ type HTTPListener struct {
 	socket   int // -1: it does not listen any more
 	address  netip.AddrPort
 	accepted []*HTTPExchange // in the order in which the connections came
-	arrived  []*HTTPExchange // with their request whole, for requests
-	left     []*HTTPExchange // the client has hung up, for hungUp
+	arrived  []*HTTPExchange // their request is whole, and Requests has not returned them
+	left     []*HTTPExchange // the client has hung up, and HungUp has not returned them
 	count    uint64          // of the exchanges whose request has come whole
 }
 

@@ -21,7 +21,7 @@ func readGo(text []byte) Answer {
 			continue
 		}
 		g := stacks.Parse(part)
-		w := Wait{State: g.State, unlikely: unlikelihood(g)}
+		w := Wait{State: g.State, blocking: blockingOf(g)}
 		calls := g.Calls()
 		slices.Reverse(calls) // the innermost first
 		for _, c := range calls {
@@ -34,7 +34,7 @@ func readGo(text []byte) Answer {
 		}
 		switch {
 		case len(w.Lines) == 0:
-		case (g.Wait() == stacks.WaitIO || g.State == "syscall") && w.unlikely > 0:
+		case (g.Wait() == stacks.WaitIO || g.State == "syscall") && w.blocking == idle:
 			reading = append(reading, w)
 		default:
 			answer.Waits = append(answer.Waits, w)
@@ -46,14 +46,13 @@ func readGo(text []byte) Answer {
 	return answer
 }
 
-// unlikelihood is -1 for a goroutine that waits until another one, or who reads, lets it go on; 0 for one that waits for one
-// thing to come; and 1 for one that waits for any of several: mostly a loop that has nothing to do.
-func unlikelihood(g stacks.Goroutine) int {
+// blockingOf says how likely a goroutine holds up a call, by what it waits for.
+func blockingOf(g stacks.Goroutine) blocking {
 	switch isWrite := strings.Contains(g.Text, ").Write(") && !strings.Contains(g.Text, ").Read("); {
 	case strings.HasSuffix(g.State, "Lock"), g.State == "chan send", isWrite:
-		return -1
+		return blocked
 	case strings.HasPrefix(g.State, "select"), g.State == "sleep", g.State == "IO wait", g.State == "syscall":
-		return 1
+		return idle
 	}
-	return 0
+	return waiting
 }

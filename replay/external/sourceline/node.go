@@ -32,7 +32,7 @@ func readNode(text []byte) (Answer, error) {
 	}
 	answer := Answer{Asked: told.Asked}
 	waits := map[string]int{}    // places in the answer, by request
-	foreign := map[int]*[]Line{} // by place: of promises that a library has made by itself, and mostly before those of the program
+	foreign := map[int]*[]Line{} // by place: of promises that a library made by itself
 	for _, promise := range told.Open {
 		isMade := strings.Contains(promise.Stack, "at new Promise ")
 		frames := nodeFrames(promise.Stack, packageOf(told.Program))

@@ -48,8 +48,17 @@ type Wait struct {
 	Request  *Request // that it works for; nil: not known
 	Lines    []Line   // the innermost first
 	State    string   // such as "chan receive"; "" where the language does not say
-	unlikely int      // -1 for what holds a call for certain, as far as the state tells, and more where that is less likely
+	blocking blocking
 }
+
+// blocking is how likely a wait holds up a call.
+type blocking int
+
+const (
+	blocked blocking = iota - 1 // for a lock, a full channel or a reader: something has to let it go on
+	waiting                     // for one thing to come, or not known
+	idle                        // for any of several things, or for input: mostly a loop that has nothing to do
+)
 
 // Request is a request of JSON-RPC.
 type Request struct {
@@ -125,17 +134,17 @@ func (a Answer) Words(most int) (list []string) {
 	return list
 }
 
-// rank orders waits: those of open requests first, then those that hold a call for certain, then those with lines of the
-// program's own, and of these those that hold one more likely.
+// rank orders waits, the least first: those of open requests, of these the blocked ones, then those with lines of the program's
+// own, and of these the ones that are not idle.
 func (w Wait) rank() (rank int) {
 	const perOwn, perRequest = 10, 100
 	if w.Request != nil && w.Request.Answered {
 		rank += perRequest
 	}
-	if w.unlikely >= 0 && !slices.ContainsFunc(w.Lines, func(l Line) bool { return !l.IsLibrary }) {
+	if w.blocking != blocked && !slices.ContainsFunc(w.Lines, func(l Line) bool { return !l.IsLibrary }) {
 		rank += perOwn
 	}
-	return rank + w.unlikely
+	return rank + int(w.blocking)
 }
 
 // told returns the lines to tell: those of libraries down to the program's own call, and then the program's own. A fault is in

@@ -13,8 +13,7 @@ import (
 	"github.com/mcprec/mcprec/transport/streamable"
 )
 
-// Server is what the recorded server is over Streamable HTTP: its sessions, its streams, and on which response,
-// and in which form, a frame goes out. It does no I/O. What it writes to a response goes out with the next flush.
+// Server is the recorded server over Streamable HTTP. One goroutine uses it.
 type Server struct {
 	recorded *standin.Responses
 	options  Options
