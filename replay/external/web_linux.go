@@ -43,14 +43,10 @@ type web struct {
 
 // exchange is a request and the response to it.
 type exchange struct {
-	seq        uint64 // of the client's frame; 0: another request
-	request    []byte
-	bodyAt     int    // where its body begins
-	waiting    []byte // of the request: to be written when there is room
-	fd         int    // -1: closed
-	local      netip.AddrPort
-	isAccepted bool // the server's end is known to the watcher
-	isSettled  bool // it is closed, and the server's kernel knows
+	seq     uint64 // of the client's frame; 0: another request
+	request []byte
+	bodyAt  int // where its body begins
+	conn    child.Connection
 
 	// unanswered are the ids of the requests that went out in it and are not answered: it tells whether a client has a
 	// reason to come back for the rest of the response. It is the state of one exchange, as an HTTP client keeps it; which
@@ -196,12 +192,12 @@ func (w *web) send(frames []sending, splits []int, rest func()) {
 		done := 0
 		for _, at := range splits {
 			if at += x.bodyAt; i == 0 && at > done && at < len(x.request) {
-				x.write(x.request[done:at])
+				x.conn.Write(x.request[done:at])
 				done = at
 				rest()
 			}
 		}
-		x.write(x.request[done:])
+		x.conn.Write(x.request[done:])
 	}
 }
 
@@ -266,102 +262,27 @@ func (w *web) connect(x *exchange, method string, header http.Header, body []byt
 	x.response.method = method
 	x.response.isCutBehindID = w.toCut[x.seq] && method == http.MethodPost
 	var err error
-	if x.fd, x.local, err = dial(w.server); err != nil {
+	if x.conn, err = child.Dial(w.server); err != nil {
 		x.response.broken = fmt.Sprintf("cannot connect: %v", err)
 	}
 	w.exchanges = append(w.exchanges, x)
 }
 
-// dial connects with an address of this machine.
-func dial(to netip.AddrPort) (fd int, local netip.AddrPort, err error) {
-	family, address := syscall.AF_INET6, syscall.Sockaddr(&syscall.SockaddrInet6{Port: int(to.Port()), Addr: to.Addr().As16()})
-	if to.Addr().Is4() {
-		family, address = syscall.AF_INET, &syscall.SockaddrInet4{Port: int(to.Port()), Addr: to.Addr().As4()}
-	}
-	if fd, err = syscall.Socket(family, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0); err != nil {
-		return -1, local, err
-	}
-	defer func() {
-		if err != nil {
-			child.CloseEnd(&fd)
-		}
-	}()
-	if err = syscall.SetNonblock(fd, true); err != nil {
-		return fd, local, err
-	}
-	const longest = 5 * time.Second // of a server that has no room for more connections
-	began := time.Now()
-	for { // the kernel answers, not the server
-		err = syscall.Connect(fd, address)
-		if err == nil || err == syscall.EISCONN {
-			break
-		}
-		isUnderWay := err == syscall.EINPROGRESS || err == syscall.EALREADY || err == syscall.EINTR
-		if !isUnderWay || time.Since(began) > longest {
-			return fd, local, err
-		}
-		time.Sleep(20 * time.Microsecond)
-	}
-	_ = syscall.SetsockoptInt(fd, syscall.IPPROTO_TCP, syscall.TCP_NODELAY, 1)
-	name, err := syscall.Getsockname(fd)
-	if err != nil {
-		return fd, local, err
-	}
-	switch name := name.(type) {
-	case *syscall.SockaddrInet4:
-		local = netip.AddrPortFrom(netip.AddrFrom4(name.Addr), uint16(name.Port))
-	case *syscall.SockaddrInet6:
-		local = netip.AddrPortFrom(netip.AddrFrom16(name.Addr), uint16(name.Port))
-	}
-	return fd, local, nil
-}
-
 // Flush implements [child.Ends].
 func (w *web) Flush() {
 	for _, x := range w.exchanges {
-		x.flush()
-	}
-}
-
-// write hands a part of the request over. What there is no room for goes with a later flush.
-func (x *exchange) write(part []byte) {
-	x.waiting = append(x.waiting, part...)
-	x.flush()
-}
-
-func (x *exchange) flush() {
-	for len(x.waiting) > 0 && x.fd >= 0 {
-		count, err := syscall.SendmsgN(x.fd, x.waiting, nil, nil, syscall.MSG_NOSIGNAL)
-		if err == syscall.EINTR {
-			continue
-		}
-		if err != nil && err != syscall.EAGAIN {
-			x.waiting = nil // nobody reads any more; what it says instead is read
-		}
-		if err != nil {
-			return
-		}
-		x.waiting = x.waiting[count:]
+		x.conn.Flush()
 	}
 }
 
 // Read implements [child.Ends].
 func (w *web) Read(process *child.Process) (isMore bool) {
 	for _, x := range slices.Clone(w.exchanges) {
-		for taken := 0; taken < child.MostAtOnce && !process.Unread && x.fd >= 0; {
-			var page [64 << 10]byte
-			count, err := syscall.Read(x.fd, page[:])
-			if err == syscall.EINTR {
-				continue
-			}
-			if err == syscall.EAGAIN {
-				break
-			}
-			isMore = true
-			taken += max(count, 0)
-			x.response.take(page[:max(count, 0)], count <= 0)
+		isNew := x.conn.Read(process, func(data []byte, isEnd bool) {
+			x.response.take(data, isEnd)
 			w.heard(x)
-		}
+		})
+		isMore = isMore || isNew
 	}
 	return isMore
 }
@@ -395,44 +316,23 @@ func (w *web) heard(x *exchange) {
 	w.frames = append(w.frames, r.frames...)
 	r.frames = nil
 	if r.isOver || r.broken != "" || r.isCut {
-		w.disconnect(x)
+		x.conn.Close()
 	}
-}
-
-// disconnect closes the connection of an exchange.
-func (w *web) disconnect(x *exchange) {
-	child.CloseEnd(&x.fd)
-	x.waiting = nil
 }
 
 // hangUp ends an exchange for good.
 func (w *web) hangUp(x *exchange) {
-	w.disconnect(x)
+	x.conn.Close()
 	x.isDropped = true
 	x.owes = false
 }
 
-// IsStill implements [child.Ends]: what either side has sent has arrived, and the watcher knows the server's ends of
-// all connections.
+// IsStill implements [child.Ends].
 func (w *web) IsStill() bool {
 	for _, x := range w.exchanges {
-		if x.isSettled || !x.local.IsValid() {
-			continue
-		}
-		if x.fd >= 0 { // what it has sent is acknowledged now, and not with the next request
-			_ = syscall.SetsockoptInt(x.fd, syscall.IPPROTO_TCP, syscall.TCP_QUICKACK, 1)
-		}
-		ours, _, err := w.tcp.Find(x.local, w.server)
-		theirs, isThere, err2 := w.tcp.Find(w.server, x.local)
-		isThere = isThere && !theirs.IsListen
-		if err != nil || err2 != nil || ours.InFlight || isThere && theirs.InFlight {
+		if !x.conn.IsStill(w.tcp, w.process) {
 			return false
 		}
-		if isThere && !x.isAccepted && theirs.Name != "" {
-			w.process.Own(theirs.Name)
-			x.isAccepted = true
-		}
-		x.isSettled = x.fd < 0 && (x.isAccepted || !isThere)
 	}
 	return true
 }
@@ -440,7 +340,7 @@ func (w *web) IsStill() bool {
 // Close implements [child.Ends].
 func (w *web) Close() {
 	for _, x := range w.exchanges {
-		child.CloseEnd(&x.fd)
+		x.conn.Close()
 	}
 	child.CloseEnd(&w.port)
 	if w.tcp != nil {
@@ -458,13 +358,7 @@ func (w *web) Said() (frames []transport.Frame) {
 // Untaken implements connection.
 func (w *web) Untaken() (bytes int) {
 	for _, x := range w.exchanges {
-		if x.fd < 0 {
-			continue
-		}
-		bytes += len(x.waiting) + child.Count(x.fd, syscall.TIOCOUTQ)
-		if socket, isThere, err := w.tcp.Find(w.server, x.local); err == nil && isThere {
-			bytes += socket.Unread
-		}
+		bytes += x.conn.Untaken(w.tcp)
 	}
 	return bytes
 }
@@ -480,7 +374,7 @@ func (w *web) End() {
 	}
 	x := &exchange{owes: true}
 	w.connect(x, http.MethodDelete, http.Header{}, nil)
-	x.write(x.request)
+	x.conn.Write(x.request)
 }
 
 // cut implements exchanges.
@@ -508,7 +402,7 @@ func (w *web) proceed() (isMore bool) {
 	}
 	const most = 2
 	for i, x := range slices.Clone(w.exchanges) {
-		isLeft := x.fd < 0 && !x.isDropped && x.response.isStream() && x.resumes < most &&
+		isLeft := !x.conn.IsOpen() && !x.isDropped && x.response.isStream() && x.resumes < most &&
 			(x.isAlone || len(x.unanswered) > 0 && x.response.lastID != "")
 		if !isLeft {
 			continue
@@ -533,14 +427,14 @@ func (w *web) get(x *exchange, lastID string) {
 		x.response.lastID = lastID
 	}
 	w.connect(x, http.MethodGet, header, nil)
-	x.write(x.request)
+	x.conn.Write(x.request)
 }
 
 // outcome implements exchanges.
 func (w *web) outcome(seq uint64) (o outcome) {
 	for _, x := range w.exchanges {
 		if x.seq == seq {
-			o = outcome{isOver: x.fd < 0, isResumable: x.response.isResumable}
+			o = outcome{isOver: !x.conn.IsOpen(), isResumable: x.response.isResumable}
 			if o.isOver {
 				o.how = x.response.String()
 			}
@@ -563,7 +457,7 @@ func (w *web) owed() (seqs []uint64) {
 // open implements exchanges. A session without an id is not deleted.
 func (w *web) open() (seqs []uint64) {
 	for _, x := range w.exchanges {
-		if w.session != "" && x.fd >= 0 && !x.isDropped && len(x.unanswered) > 0 {
+		if w.session != "" && x.conn.IsOpen() && !x.isDropped && len(x.unanswered) > 0 {
 			seqs = append(seqs, x.seq)
 		}
 	}
@@ -582,6 +476,6 @@ func (w *web) again() bool {
 	}
 	x := w.newPost(sending{frame: w.first})
 	x.owes = true
-	x.write(x.request)
+	x.conn.Write(x.request)
 	return true
 }

@@ -39,15 +39,9 @@ type HTTPExchange struct {
 	Request *http.Request
 	Body    []byte // of the request
 
-	fd        int // -1: closed
-	remote    netip.AddrPort
-	isKnown   bool // the client's end is known to the watcher
-	isSettled bool // it is closed, and the client's kernel knows
-
+	conn       Connection
 	rest       []byte // of the request: not taken apart yet
 	isWelcomed bool   // the client was told to send the body
-	waiting    []byte // of the response: to be written
-	isLast     bool   // the connection is closed behind what waits
 	isChunked  bool   // the response is a stream
 	isOver     bool   // the response is whole, broken off, or nobody reads it
 }
@@ -79,27 +73,7 @@ func (l *HTTPListener) url() string { return "http://" + l.address.String() + "/
 // Flush implements [Ends].
 func (l *HTTPListener) Flush() {
 	for _, x := range l.accepted {
-		x.flush()
-	}
-}
-
-// flush writes what the connection has room for.
-func (x *HTTPExchange) flush() {
-	for len(x.waiting) > 0 && x.fd >= 0 {
-		count, err := syscall.SendmsgN(x.fd, x.waiting, nil, nil, syscall.MSG_NOSIGNAL)
-		switch {
-		case err == syscall.EINTR:
-			continue
-		case err == syscall.EAGAIN:
-			return
-		case err != nil:
-			x.waiting = nil // the client is gone, and a read says so
-			return
-		}
-		x.waiting = x.waiting[count:]
-	}
-	if x.isLast {
-		CloseEnd(&x.fd)
+		x.conn.Flush()
 	}
 }
 
@@ -107,24 +81,15 @@ func (x *HTTPExchange) flush() {
 func (l *HTTPListener) Read(process *Process) (isMore bool) {
 	isMore = l.accept()
 	for _, x := range l.accepted {
-		for taken := 0; taken < MostAtOnce && !process.Unread && x.fd >= 0 && !x.isLast; {
-			var page [64 << 10]byte
-			count, err := syscall.Read(x.fd, page[:])
-			if err == syscall.EINTR {
-				continue
-			}
-			if err == syscall.EAGAIN {
-				break
-			}
-			isMore = true
-			if count <= 0 {
+		isNew := x.conn.Read(process, func(data []byte, isEnd bool) {
+			if isEnd {
 				l.leave(x)
-				break
+				return
 			}
-			taken += count
-			x.rest = append(x.rest, page[:count]...)
+			x.rest = append(x.rest, data...)
 			l.take(x)
-		}
+		})
+		isMore = isMore || isNew
 	}
 	return isMore
 }
@@ -140,7 +105,7 @@ func (l *HTTPListener) accept() (isMore bool) {
 			return isMore
 		}
 		_ = syscall.SetsockoptInt(fd, syscall.IPPROTO_TCP, syscall.TCP_NODELAY, 1)
-		l.accepted = append(l.accepted, &HTTPExchange{fd: fd, remote: addressOf(from)})
+		l.accepted = append(l.accepted, &HTTPExchange{conn: Connection{fd: fd, ours: l.address, theirs: addressOf(from)}})
 		isMore = true
 	}
 	return isMore
@@ -148,8 +113,7 @@ func (l *HTTPListener) accept() (isMore bool) {
 
 // leave notes that the client has hung up.
 func (l *HTTPListener) leave(x *HTTPExchange) {
-	CloseEnd(&x.fd)
-	x.waiting = nil
+	x.conn.Close()
 	if x.Number != 0 && !x.isOver {
 		l.left = append(l.left, x)
 	}
@@ -193,7 +157,7 @@ func (l *HTTPListener) take(x *HTTPExchange) {
 func (x *HTTPExchange) welcome(request *http.Request) {
 	if !x.isWelcomed && strings.EqualFold(request.Header.Get("Expect"), "100-continue") {
 		x.isWelcomed = true
-		x.waiting = append(x.waiting, "HTTP/1.1 100 Continue\r\n\r\n"...)
+		x.conn.waiting = append(x.conn.waiting, "HTTP/1.1 100 Continue\r\n\r\n"...)
 	}
 }
 
@@ -213,7 +177,7 @@ func (l *HTTPListener) HungUp() (list []*HTTPExchange) {
 func (x *HTTPExchange) Respond(status int, header http.Header, body []byte) {
 	x.head(status, header, fmt.Sprintf("Content-Length: %d\r\n", len(body)))
 	if x.Request == nil || x.Request.Method != http.MethodHead {
-		x.waiting = append(x.waiting, body...)
+		x.conn.waiting = append(x.conn.waiting, body...)
 	}
 	x.BreakOff()
 }
@@ -229,48 +193,37 @@ func (x *HTTPExchange) head(status int, header http.Header, length string) {
 	fmt.Fprintf(&text, "HTTP/1.1 %d %s\r\n", status, http.StatusText(status))
 	_ = header.Write(&text) // a Buffer takes all
 	text.WriteString(length + "Connection: close\r\n\r\n")
-	x.waiting = append(x.waiting, text.Bytes()...)
+	x.conn.waiting = append(x.conn.waiting, text.Bytes()...)
 }
 
 // Piece writes a piece of the body.
 func (x *HTTPExchange) Piece(data []byte) {
 	if len(data) > 0 && !x.isOver {
-		x.waiting = append(x.waiting, strconv.FormatInt(int64(len(data)), 16)+"\r\n"...)
-		x.waiting = append(append(x.waiting, data...), "\r\n"...)
+		x.conn.waiting = append(x.conn.waiting, strconv.FormatInt(int64(len(data)), 16)+"\r\n"...)
+		x.conn.waiting = append(append(x.conn.waiting, data...), "\r\n"...)
 	}
 }
 
 // Finish ends a response whose body came in pieces.
 func (x *HTTPExchange) Finish() {
 	if !x.isOver {
-		x.waiting = append(x.waiting, "0\r\n\r\n"...)
+		x.conn.waiting = append(x.conn.waiting, "0\r\n\r\n"...)
 	}
 	x.BreakOff()
 }
 
 // BreakOff closes the connection behind what was written.
 func (x *HTTPExchange) BreakOff() {
-	x.isOver, x.isLast = true, true
+	x.isOver = true
+	x.conn.isLast = true
 }
 
-// IsStill implements [Ends]: what either side has sent has arrived, and the watcher knows the client's ends of all
-// connections.
+// IsStill implements [Ends].
 func (l *HTTPListener) IsStill() bool {
 	for _, x := range l.accepted {
-		if x.isSettled || !x.remote.IsValid() {
-			continue
-		}
-		ours, _, err := l.tcp.Find(l.address, x.remote)
-		theirs, isThere, err2 := l.tcp.Find(x.remote, l.address)
-		isThere = isThere && !theirs.IsListen
-		if err != nil || err2 != nil || ours.InFlight && !ours.IsListen || isThere && theirs.InFlight {
+		if !x.conn.IsStill(l.tcp, l.process) {
 			return false
 		}
-		if isThere && !x.isKnown && theirs.Name != "" {
-			l.process.Own(theirs.Name)
-			x.isKnown = true
-		}
-		x.isSettled = x.fd < 0 && (x.isKnown || !isThere)
 	}
 	return true
 }
@@ -278,13 +231,7 @@ func (l *HTTPListener) IsStill() bool {
 // Untaken returns how many bytes the client has not read.
 func (l *HTTPListener) Untaken() (bytes int) {
 	for _, x := range l.accepted {
-		if x.fd < 0 {
-			continue
-		}
-		bytes += len(x.waiting) + Count(x.fd, syscall.TIOCOUTQ)
-		if socket, isThere, err := l.tcp.Find(x.remote, l.address); err == nil && isThere {
-			bytes += socket.Unread
-		}
+		bytes += x.conn.Untaken(l.tcp)
 	}
 	return bytes
 }
@@ -293,10 +240,9 @@ func (l *HTTPListener) Untaken() (bytes int) {
 func (l *HTTPListener) HangUp() {
 	CloseEnd(&l.socket)
 	for _, x := range l.accepted {
-		x.flush()
-		CloseEnd(&x.fd)
+		x.conn.Flush()
+		x.conn.Close()
 		x.isOver = true
-		x.waiting = nil
 	}
 }
 
@@ -307,17 +253,6 @@ func (l *HTTPListener) Close() {
 		l.tcp.Close()
 		l.tcp = nil
 	}
-}
-
-// addressOf returns the address in a name of a TCP socket; the zero one: it has none.
-func addressOf(name syscall.Sockaddr) netip.AddrPort {
-	switch name := name.(type) {
-	case *syscall.SockaddrInet4:
-		return netip.AddrPortFrom(netip.AddrFrom4(name.Addr), uint16(name.Port))
-	case *syscall.SockaddrInet6:
-		return netip.AddrPortFrom(netip.AddrFrom16(name.Addr), uint16(name.Port))
-	}
-	return netip.AddrPort{}
 }
 
 // IsOpen reports whether clients can still connect.

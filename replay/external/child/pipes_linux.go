@@ -113,12 +113,12 @@ func (p *Pipes) Untaken() int {
 	if p.in < 0 {
 		return 0
 	}
-	return len(p.waiting) + Count(p.in, syscall.TIOCINQ) + Count(p.in, syscall.TIOCOUTQ)
+	return len(p.waiting) + count(p.in, syscall.TIOCINQ) + count(p.in, syscall.TIOCOUTQ)
 }
 
 // Read implements [Ends].
 func (p *Pipes) Read(process *Process) (isMore bool) {
-	for taken := 0; taken < MostAtOnce && !process.Unread && !p.ended && p.out >= 0; {
+	for taken := 0; taken < mostAtOnce && !process.Unread && !p.ended && p.out >= 0; {
 		var page [64 << 10]byte
 		count, err := syscall.Read(p.out, page[:])
 		if err == syscall.EINTR {
@@ -167,9 +167,9 @@ func (p *Pipes) Close() {
 	p.listener.close()
 }
 
-// Count asks the kernel how many bytes wait in a descriptor: those that can be read (TIOCINQ), or those of ours that
+// count asks the kernel how many bytes wait in a descriptor: those that can be read (TIOCINQ), or those of ours that
 // the other end has not read (TIOCOUTQ, sockets only).
-func Count(fd int, what uintptr) int {
+func count(fd int, what uintptr) int {
 	var count int32
 	_, _, _ = syscall.Syscall(syscall.SYS_IOCTL, uintptr(fd), what, uintptr(unsafe.Pointer(&count)))
 	return int(count)

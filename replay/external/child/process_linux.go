@@ -50,9 +50,9 @@ type Ends interface {
 	Close()
 }
 
-// MostAtOnce is about how many bytes one Read takes, so that it returns also from a process that writes faster than
+// mostAtOnce is about how many bytes one Read takes, so that it returns also from a process that writes faster than
 // we read.
-const MostAtOnce = 1 << 20
+const mostAtOnce = 1 << 20
 
 // starting is held while a process starts. Until its program runs, the process has copies of the pipes to all others:
 // a server whose input is closed meanwhile would not see the end, and would seem to linger.
