@@ -154,7 +154,7 @@ func (x *index) verdictOn(told report.Hangs, isLive bool) verdict {
 		if said != "" {
 			said = ": " + said
 		}
-		v.Text = fmt.Sprintf("the server ended %s before it answered%s. %s", endOf(x.exit), said, f.Lead())
+		v.Text = fmt.Sprintf("The server ended %s before it answered%s. %s", endOf(x.exit), said, f.Lead())
 	case f.Shape == why.ServerEnded:
 		v.Word = "No answer"
 	case told.Verdict() == "may be stuck":

@@ -46,7 +46,7 @@ func TestVerdict(t *testing.T) {
 		{"crash", sessionFile(t, searches+`{"seq":6,"at":"5ms","kind":"eof","dir":"s2c","data":{"by":"sender"}}
 {"seq":7,"at":"6ms","kind":"exit","data":{"code":1}}
 {"seq":8,"at":"7ms","kind":"closed","data":{"frames":4,"lost":0}}
-`), "fail", `Crashed.*the server ended with exit status 1 before it answered`, "5", "crashed · search · mcprec"},
+`), "fail", `Crashed.*The server ended with exit status 1 before it answered`, "5", "crashed · search · mcprec"},
 		{"cut", sessionFile(t, ""), "note", `Cut short.*the recording stops at #4`, "4", "cut short · notifications/initialized · mcprec"},
 		{"asked to end", fixture("memory-2024-11-05"), "pass", `Fine`, "2", "fine · memory 2024-11-05 · mcprec"},
 		{"failed", sessionFile(t, `{"seq":5,"at":"6ms","kind":"exit","data":{"code":3}}

@@ -110,7 +110,9 @@ func TestSaysWithoutHover(t *testing.T) {
 	p := newTab(t)
 	p.open(view(t, fixture("gosdk-897")).at("at=8"))
 	// a finding says the rule in words before its code
-	p.until(`/^error: [a-z ]{10,}.*\(rule E1, /.test(one("#findings li").textContent)`)
+	p.until(`/^error, not kept: [a-z ]{10,}.*\(rule E1, /.test(one("#findings li").textContent)`)
+	// a command is not broken behind the hyphens of a flag
+	p.until(`((words) => words.length > 2 && words.every((word) => word.getClientRects().length === 1))(all("#side .said code .whole"))`)
 	p.open(view(t, fixture("seed")).at("view=replay"))
 	p.until(`one("#replay .verdict.pass")`)
 	// steps are no events

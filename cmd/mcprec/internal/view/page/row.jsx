@@ -43,7 +43,7 @@ export function Row({ seq, row, y, gap, columns, picked, kin, unanswered, marked
 }
 
 // told says a finding in a line: the rule in words, then what broke it.
-const told = (found) => `${found.severity}: ${found.title} (rule ${found.rule}): ${found.text}`;
+const told = (found) => `${found.severity}, not kept: ${found.title} (rule ${found.rule}): ${found.text}`;
 
 // Mark is the flag of a finding.
 function Mark({ mark, y }) {

@@ -73,7 +73,7 @@ function Why({ why, pick, ring, change }) {
                 text && (
                   <Fragment key={title}>
                     <dt>{title}</dt>
-                    <dd>{title === "Next" ? <code>{plain(text)}</code> : plain(text)}</dd>
+                    <dd>{title === "Next" ? <Command text={text} /> : plain(text)}</dd>
                   </Fragment>
                 ),
             )}
@@ -89,6 +89,21 @@ function Why({ why, pick, ring, change }) {
         <button onClick={() => setMost(most * 5)}>{why.findings.length - most} more</button>
       )}
     </section>
+  );
+}
+
+// Command is a command line. A line ends between two of its words, and not behind a hyphen of a flag.
+function Command({ text }) {
+  const words = plain(text).split(" ");
+  return (
+    <code>
+      {words.map((word, k) => (
+        <Fragment key={k}>
+          {k > 0 && " "}
+          {word.length < 24 ? <span class="whole">{word}</span> : word}
+        </Fragment>
+      ))}
+    </code>
   );
 }
 
@@ -122,12 +137,12 @@ function About({ row, call, pick }) {
   );
 }
 
-// Finding is a finding of check: the rule in words, then what broke it, unless that is said already.
+// Finding is a finding of check: the rule in words, which is not kept, then what broke it, unless that is said already.
 function Finding({ found, pick, at, said }) {
   return (
     <li class={"finding " + found.severity}>
       <strong>
-        {found.severity}: {plain(found.title)}
+        {found.severity}, not kept: {plain(found.title)}
       </strong>{" "}
       <span class="dim">(rule {[found.rule, plain(found.section)].filter(Boolean).join(", ")})</span>
       <br />
