@@ -15,22 +15,31 @@ type plainText struct {
 	to   []int // and where it ends
 }
 
-// mayBeWritten are the bytes at which a text may not be as its reader sees it.
-var mayBeWritten = notOf(alnum + " !\"#$'()*+,-./:;<=>?@[]^_`{|}~")
+// asWritten are the bytes that a reader sees as they are written: those of ASCII with which no colour, entity, code
+// or escape begins.
+var asWritten = func() *byteSet {
+	set := setOf("\x1b&%\\")
+	for c := range set {
+		set[c] = !set[c] && c < utf8.RuneSelf
+	}
+	return set
+}()
 
 // plainOf returns the text as its reader sees it; nil if that is the text itself.
 func plainOf(text []byte) *plainText {
 	var p *plainText
 	for i := 0; i < len(text); {
-		size, is := 1, string(text[i:i+1])
-		if c := text[i]; c == 0x1b || mayBeWritten[c] {
-			size, is = written(text[i:])
+		if n := run(text, i, asWritten); n > 0 {
+			if p != nil {
+				p.addAll(text[i:i+n], i)
+			}
+			i += n
+			continue
 		}
+		size, is := written(text[i:])
 		if p == nil && is != string(text[i:i+size]) {
 			p = &plainText{}
-			for k, c := range text[:i] {
-				p.add(c, k, k+1)
-			}
+			p.addAll(text[:i], 0)
 		}
 		if p != nil {
 			for k := range len(is) {
@@ -40,6 +49,13 @@ func plainOf(text []byte) *plainText {
 		i += size
 	}
 	return p
+}
+
+// addAll adds bytes that are as they were written, from a place of the text on.
+func (p *plainText) addAll(part []byte, at int) {
+	for k, c := range part {
+		p.add(c, at+k, at+k+1)
+	}
 }
 
 func (p *plainText) add(c byte, from, to int) {

@@ -220,6 +220,16 @@ func (s *shape) end(text []byte, at, limit int) int {
 // cache, where the table of the words does not.
 func (t *ruleTable) begins(hash int) bool { return t.hashes[hash/64]&(1<<(hash%64)) != 0 }
 
+// nextWord returns where the next word of the rules may begin, from a place on; the length of the text if nowhere.
+func (t *ruleTable) nextWord(data []byte, i int) int {
+	for ; i+3 <= len(data); i++ {
+		if t.begins(hash3(data[i], data[i+1], data[i+2])) {
+			return i
+		}
+	}
+	return len(data)
+}
+
 // field is a place in a payload that the table knows, or that has such places below.
 type field struct {
 	zone    zone

@@ -42,6 +42,9 @@ func (s stretch) has(at int) bool { return s.from <= at && at <= s.to && s.to > 
 
 // text returns the edits of a text by the built-in rules.
 func (m *Masker) text(data []byte) []edit {
+	if m.rules.nextWord(data, 0) == len(data) {
+		return nil
+	}
 	s := scan{Masker: m, data: data, begin: len(data)}
 	s.look()
 	return s.edits
@@ -66,12 +69,8 @@ func (s *scan) lookAtPlain() {
 // look looks at every word of the rules.
 func (s *scan) look() {
 	data := s.data
-	for i := 0; i+3 <= len(data); i++ {
-		hash := hash3(data[i], data[i+1], data[i+2])
-		if !s.rules.begins(hash) {
-			continue
-		}
-		for _, k := range s.rules.keywords[hash] {
+	for i := s.rules.nextWord(data, 0); i < len(data); i = s.rules.nextWord(data, i+1) {
+		for _, k := range s.rules.keywords[hash3(data[i], data[i+1], data[i+2])] {
 			if i+len(k.word) > len(data) || !bytes.EqualFold(data[i:i+len(k.word)], []byte(k.word)) {
 				continue
 			}
@@ -104,6 +103,9 @@ func (s *scan) mayGoOn(at int) {
 
 // anyText returns the edits of a text by all rules, also the user's.
 func (m *Masker) anyText(data []byte) []edit {
+	if isOneLine := bytes.IndexByte(data, '\n') < 0; isOneLine && !m.hasOwn && m.rules.nextWord(data, 0) == len(data) && run(data, 0, asWritten) == len(data) {
+		return nil // as for most texts
+	}
 	s := scan{Masker: m, data: data, begin: len(data)}
 	s.lookAll()
 	if end := bytes.IndexByte(data, '\n'); end >= 0 && end < len(data)-1 { // not only a heading, if so much
