@@ -31,6 +31,7 @@ const (
 	Join   Kind = "join"   // First to Last go out in one write
 	Split  Kind = "split"  // First goes out in two writes
 	Unread Kind = "unread" // the end reads nothing from First until Last has gone out
+	End    Kind = "end"    // the end has ended its output right behind the write of First; a server is gone then
 )
 
 // The kinds of choices of a recorded client.
@@ -40,7 +41,6 @@ const (
 	Cancel     Kind = "cancel"  // the client cancels First in the same write
 	LateCancel Kind = "later"   // the client cancels First when the server is at rest, if it is unanswered
 	Crossed    Kind = "crossed" // the client cancels First when it is answered, as if the two had crossed on the way
-	End        Kind = "end"     // the client ends its output right behind the write of First
 	LateEnd    Kind = "endrest" // the client ends its output behind First when the server is at rest
 	Term       Kind = "term"    // the client sends SIGTERM behind First when the server is at rest, and ends its output then
 	Gone       Kind = "gone"    // the client reads no more when it sends First, and ends its output when the server is at rest
@@ -59,6 +59,7 @@ const (
 	Late   Kind = "late"         // First goes out when nothing else can happen
 	Repeat Kind = "repeat"       // First goes out At times, in one write
 	Ping   Kind = mcp.MethodPing // a ping goes out in front of First, which waits for its answer
+	Change Kind = "change"       // in front of First the server says that a list has changed
 	Close  Kind = "close"        // the server ends in place of First
 )
 
@@ -81,12 +82,12 @@ var kinds = map[Kind]struct {
 	overHTTP bool // and only there
 	cutsOff  bool // it ends what a client over HTTP hears, whatever that was about to hear
 }{
-	Join: {has: withLast}, Split: {has: withAt}, Unread: {has: withLast},
+	Join: {has: withLast}, Split: {has: withAt}, Unread: {has: withLast}, End: {},
 
-	Ahead: {}, Hold: {has: withLast}, Cancel: {}, LateCancel: {}, Crossed: {}, End: {}, LateEnd: {}, Term: {}, Gone: {}, Order: {has: listed},
+	Ahead: {}, Hold: {has: withLast}, Cancel: {}, LateCancel: {}, Crossed: {}, LateEnd: {}, Term: {}, Gone: {}, Order: {has: listed},
 	Cut: {overHTTP: true}, HangUp: {overHTTP: true},
 
-	Early: {}, Late: {}, Repeat: {has: withAt}, Ping: {}, Close: {},
+	Early: {}, Late: {}, Repeat: {has: withAt}, Ping: {}, Change: {}, Close: {},
 	Poll:   {has: withAt, overHTTP: true, cutsOff: true},
 	Drop:   {overHTTP: true, cutsOff: true},
 	Break:  {overHTTP: true, cutsOff: true},
@@ -207,6 +208,7 @@ type frame struct {
 	isAhead  bool // it may go out before its recorded place
 	isAmong  bool // something else could happen in its place
 	isAnswer bool
+	changes  string        // of the answer to initialize: what the server may say of a list; "": nothing
 	way      webserver.Way // over HTTP
 }
 

@@ -1,6 +1,7 @@
 package external
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/mcprec/mcprec/replay/external/child"
 	"github.com/mcprec/mcprec/replay/match"
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
@@ -90,7 +92,7 @@ func (c clientPeer) play(schedule Schedule, patience child.Patience) (played pla
 	err = child.InPlace(c.Folder, c.stop, c.asks, func(at child.Place) error {
 		p := &clientPlayer{
 			schedule: schedule, patience: patience, dir: at.Dir, recorded: c.Folder, events: c.events, rules: c.rules, mark: c.mark(),
-			before: heardBefore(c.events), play: play{trace: newTrace(c.keeps)},
+			before: heardBefore(c.events), lists: listsOf(c.events), play: play{trace: newTrace(c.keeps)},
 		}
 		if err := p.launch(c.Client, at); err != nil {
 			return err
@@ -143,13 +145,73 @@ func mayRepeat(method string) bool {
 	return false
 }
 
+// recordedLists are the latest recorded answers to the requests of lists, each by what pageOf says of its request. A
+// client asks for a list again when it hears that the list has changed; the recording may have asked once.
+type recordedLists map[string]json.RawMessage
+
+// listsOf returns the lists of a recording.
+func listsOf(events []store.Event) recordedLists {
+	lists := recordedLists{}
+	pages := map[*timeline.Call]string{}
+	model := timeline.NewModel(timeline.All)
+	for _, e := range events {
+		for _, m := range model.Take(e).Messages {
+			switch {
+			case m.Call == nil || m.Call.Dir != transport.ClientToServer:
+			case m.Kind == transport.Request && isList(m.Method):
+				pages[m.Call] = pageOf(m.Message)
+			case m.Role == timeline.Answers && m.Result != nil && pages[m.Call] != "":
+				lists[pages[m.Call]] = m.Result
+			}
+		}
+	}
+	return lists
+}
+
+func isList(method string) bool {
+	return method == mcp.MethodListTools || method == mcp.MethodListPrompts ||
+		method == mcp.MethodListResources || method == mcp.MethodListResourceTemplates
+}
+
+// pageOf names the list that a request asks for, and its page.
+func pageOf(request transport.Message) string {
+	return request.Method + string(transport.Member(request.Params, "cursor"))
+}
+
+// changeOf returns what a server may say of a list that it has declared in its answer to initialize; "": nothing.
+func changeOf(hello json.RawMessage) string {
+	type list struct {
+		ListChanged bool `json:"listChanged"`
+	}
+	var says struct {
+		Capabilities struct {
+			Tools     list `json:"tools"`
+			Resources list `json:"resources"`
+			Prompts   list `json:"prompts"`
+		} `json:"capabilities"`
+	}
+	_ = json.Unmarshal(hello, &says) // one of another form declares nothing
+	switch declared := says.Capabilities; {
+	case declared.Tools.ListChanged:
+		return mcp.NotificationToolListChanged
+	case declared.Resources.ListChanged:
+		return mcp.NotificationResourceListChanged
+	case declared.Prompts.ListChanged:
+		return mcp.NotificationPromptListChanged
+	}
+	return ""
+}
+
 // choices returns the choices of the server that can be made alone, by kind.
 func (c clientPeer) choices(frames []frame) [][]Choice {
 	const copies = 100
-	var closes, splits, pings, early, late, repeats, unread []Choice
+	var closes, ends, splits, pings, changes, early, late, repeats, unread []Choice
 	at := func(kind Kind, f frame) Choice { return Choice{Kind: kind, First: f.seq, Last: f.seq} }
 	for i, f := range frames {
 		closes = append(closes, at(Close, f))
+		if !c.OverHTTP() && f.isAnswer {
+			ends = append([]Choice{at(End, f)}, ends...) // behind the last answer a client can have done all
+		}
 		if f.split > 0 {
 			splits = append(splits, Choice{Kind: Split, First: f.seq, Last: f.seq, At: f.split})
 		}
@@ -165,6 +227,9 @@ func (c clientPeer) choices(frames []frame) [][]Choice {
 		if i > 0 && frames[0].isHello { // the revisions without a handshake have no ping
 			pings = append(pings, at(Ping, f))
 		}
+		if i > 0 && frames[0].changes != "" {
+			changes = append(changes, at(Change, f))
+		}
 		if i+1 < len(frames) {
 			unread = append(unread, Choice{Kind: Unread, First: f.seq, Last: frames[min(i+3, len(frames)-1)].seq})
 		}
@@ -173,7 +238,7 @@ func (c clientPeer) choices(frames []frame) [][]Choice {
 	if c.OverHTTP() {
 		list = append(list, httpChoices(frames)...)
 	}
-	return append(list, pings, splits, early, late, repeats, unread)
+	return append(list, ends, pings, changes, splits, early, late, repeats, unread)
 }
 
 // httpChoices returns those of a server over HTTP.
@@ -210,7 +275,7 @@ func httpChoices(frames []frame) [][]Choice {
 func (clientPeer) joins(frame) bool { return true }
 
 // whyApart implements peer.
-func (clientPeer) whyApart(_, _ frame) string { return "the client spoke in between" }
+func (clientPeer) whyApart(_, _ frame) string { return "it needs what the client said in between" }
 
 // words says what a choice of the server does.
 func (clientPeer) words(c Choice, name func(uint64) string) string {
@@ -230,8 +295,12 @@ func (clientPeer) words(c Choice, name func(uint64) string) string {
 		return fmt.Sprintf("the server sends %s %d times", first, c.At)
 	case Ping:
 		return fmt.Sprintf("the server sends a ping in front of %s, and waits for its answer", first)
+	case Change:
+		return fmt.Sprintf("the server says in front of %s that a list has changed", first)
 	case Close:
 		return fmt.Sprintf("the server ends in place of %s", first)
+	case End:
+		return fmt.Sprintf("the server ends right behind %s", first)
 	case Poll:
 		return fmt.Sprintf("the response ends %s in front of %s, behind an event with an id by which the client can come back", phrase.Plural(c.At, "time"), first)
 	case Drop:

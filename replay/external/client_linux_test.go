@@ -33,6 +33,7 @@ type caller struct {
 	in      io.WriteCloser
 	out     io.Reader
 	pending []byte
+	forgot  bool     // the call
 	said    []string // progress and results
 }
 
@@ -49,6 +50,11 @@ func call(fault, server string) (status int) {
 	for id := 1; id <= 2 && isAnswered; id++ {
 		c.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"count","arguments":{"from":%q},"_meta":{"progressToken":"t%d"}}}`, id, os.Getenv("FROM"), id))
 		isAnswered = c.await(fmt.Sprint(id))
+	}
+	if fault == "prints to a server alone" && isAnswered {
+		if _, err := io.WriteString(c.in, `{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`+"\n"); err != nil {
+			return 1
+		}
 	}
 	_ = c.in.Close()
 	if err := wait(); err != nil {
@@ -137,7 +143,11 @@ func (c *caller) await(id string) bool {
 // hear takes a frame, and reports whether it is the answer.
 func (c *caller) hear(line []byte, id string) bool {
 	for _, m := range timeline.MessagesOf(transport.Frame{Bytes: line}) {
+		isChange := m.Method == "notifications/tools/list_changed"
 		switch {
+		case isChange && c.fault == "forgets its first call at a change" && id == "1":
+			c.forgot = true
+		case m.Kind() == transport.Response && string(m.ID) == id && c.forgot:
 		case m.Kind() == transport.Response && string(m.ID) == id:
 			c.said = append(c.said, "result "+string(m.Result))
 			return true
@@ -153,7 +163,7 @@ func (c *caller) hear(line []byte, id string) bool {
 				continue // the answer is there already, and the callback gone
 			}
 			c.said = append(c.said, "progress")
-		case m.Method == "notifications/tools/list_changed" && c.fault == "tells changes":
+		case isChange && c.fault == "tells changes":
 			c.said = append(c.said, "changed")
 		}
 	}
@@ -170,7 +180,7 @@ func callerSession() (events []store.Event) {
 	}
 	c2s, s2c := transport.ClientToServer, transport.ServerToClient
 	say(c2s, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"roots":{}},"clientInfo":{"name":"c","version":"1"}}}`)
-	say(s2c, `{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"counter","version":"1"}}}`)
+	say(s2c, `{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"counter","version":"1"}}}`)
 	say(c2s, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 	say(c2s, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"count","arguments":{"from":""},"_meta":{"progressToken":"t1"}}}`)
 	say(s2c, `{"jsonrpc":"2.0","id":"q","method":"roots/list"}`)
@@ -196,13 +206,15 @@ func TestClientFaults(t *testing.T) {
 		kind Fault
 		says []string
 	}{
-		"swallows":                  {Hang, []string{"HANG (observed; not a proof): it has every answer, the answer to tools/call count (#9) is the last, says no more and does not end; it has not read all; all ", rest, "  in the recorded order, without the pauses of the recording\n  token: x1.default"}},
-		"sockets, swallows":         {Hang, []string{"HANG (observed; not a proof): it has every answer, the answer to tools/call count (#9) is the last, says no more and does not end; it has not read all; all ", rest, "  in the recorded order, without the pauses of the recording\n  token: x1.default"}},
-		"no pong":                   {Hang, []string{"HANG (observed; not a proof): it does not answer a ping; ", rest, "  the server sends a ping in front of "}},
-		"waits on":                  {Hang, []string{"HANG (observed; not a proof): its server has ended, and it waits for the answer to initialize; ", alone, "  the server ends in place of "}},
-		"takes chunks for messages": {Died, []string{"DIED: the client ended: exit status 2: ", " goes out in two writes, split at byte "}},
-		"lingers":                   {Lingers, []string{"DOES NOT EXIT when its server ends: all ", alone, "  in the recorded order, without the pauses of the recording\n  token: x1.default"}},
-		"loses progress":            {Different, []string{"DIFFERENT OUTPUT: the client prints otherwise than in the recorded order; reproduced 3 times out of 3", `result {"content":[]} result`, "(#9) arrive together"}},
+		"swallows":                           {Hang, []string{"HANG (observed; not a proof): it has every answer, the answer to tools/call count (#9) is the last, says no more and does not end; it has not read all; all ", rest, "  in the recorded order, without the pauses of the recording\n  token: x1.default"}},
+		"sockets, swallows":                  {Hang, []string{"HANG (observed; not a proof): it has every answer, the answer to tools/call count (#9) is the last, says no more and does not end; it has not read all; all ", rest, "  in the recorded order, without the pauses of the recording\n  token: x1.default"}},
+		"no pong":                            {Hang, []string{"HANG (observed; not a proof): it does not answer a ping; ", rest, "  the server sends a ping in front of "}},
+		"waits on":                           {Hang, []string{"HANG (observed; not a proof): its server has ended, and it waits for the answer to initialize; ", alone, "  the server ends in place of "}},
+		"takes chunks for messages":          {Died, []string{"DIED: the client ended: exit status 2: ", " goes out in two writes, split at byte "}},
+		"lingers":                            {Lingers, []string{"DOES NOT EXIT when its server ends: all ", alone, "  in the recorded order, without the pauses of the recording\n  token: x1.default"}},
+		"loses progress":                     {Different, []string{"DIFFERENT OUTPUT: the client prints otherwise than in the recorded order; reproduced 3 times out of 3", `result {"content":[]} result`, " arrive together"}},
+		"forgets its first call at a change": {Hang, []string{"HANG (observed; not a proof): it has every answer, the answer to tools/call count (#9) is the last, says no more and does not end; all ", rest, "  the server says in front of ", " that a list has changed\n"}},
+		"prints to a server alone":           {Different, []string{"DIFFERENT OUTPUT: the client prints otherwise than in the recorded order; reproduced 3 times out of 3", "the server ends right behind the answer to tools/call count (#12)"}},
 	} {
 		t.Run(fault, func(t *testing.T) {
 			t.Parallel()

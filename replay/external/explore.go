@@ -426,9 +426,9 @@ func (p play) addTo(list []Request, seqs []uint64) []Request {
 func (x *explorer) playOnce(schedule Schedule, patience child.Patience) (play, error) {
 	played, err := x.peer.play(schedule, patience)
 	played.patience = patience
-	isRepeat := func(c Choice) bool { return c.Kind == Repeat }
+	saysMore := func(c Choice) bool { return c.Kind == Repeat || c.Kind == Change }
 	isSameEvent := func(a, b frame) bool { return a.seq == b.seq }
-	mayDiffer := slices.ContainsFunc(schedule, isRepeat) || !slices.EqualFunc(played.frames, x.plain.frames, isSameEvent)
+	mayDiffer := slices.ContainsFunc(schedule, saysMore) || !slices.EqualFunc(played.frames, x.plain.frames, isSameEvent)
 	if err == nil && x.SameOutput && len(schedule) > 0 && !mayDiffer && played.found == nil && !played.isUnjudged && played.output != x.plain.output {
 		played.found = &fault{kind: Different, look: procfs.Look{Activity: procfs.Ended}, detail: firstDifference(played.output, x.plain.output)}
 	}

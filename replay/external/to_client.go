@@ -28,11 +28,13 @@ type clientPlayer struct {
 	events   []store.Event
 	rules    match.Rules
 	before   map[uint64]int // see heardBefore
-	mark     string         // what stands for the server in the client's command
+	lists    recordedLists
+	mark     string // what stands for the server in the client's command
 	process  *child.Process
 	line     serverLine
 	http     *httpPlay // nil: over stdio
 	isClosed bool      // the server has ended by a choice
+	isOver   bool      // this server has ended
 
 	start   int  // which start of the server this is; 0: there was none
 	isAgain bool // it is the plain one, behind that with the schedule
@@ -43,13 +45,16 @@ type clientPlayer struct {
 	total   int             // the same, over all starts
 	until   uint64          // nothing is read until this frame has gone out; 0: all is read
 	last    uint64          // the event of the answer that was sent last
+	able    map[uint64]int  // of each frame that may go out: how many frames of the client had come, over all starts
 	ahead   map[uint64]bool // frames that could have gone out before their recorded place
 
 	session *playedSession            // with this start of the server
 	asked   map[*timeline.Call]uint64 // the recorded events of the server's questions
+	pages   map[*timeline.Call]string // what a call asks for, see pageOf
 
 	pinged    *timeline.Call  // the latest ping that is not in the recording; nil: none
 	hasPinged map[uint64]bool // by the frame in front of which it went out
+	hasTold   map[uint64]bool // the same of a list that has changed
 	counts    []int           // of each frame in play: how many frames of the client came before it
 	play      play
 }
@@ -81,6 +86,7 @@ type outgoing struct {
 	copies  int
 	split   int  // behind so many bytes the rest goes out by itself; 0: it does not
 	isOther bool // over HTTP: in the other form
+	isLast  bool // the server ends right behind it
 }
 
 // launch starts the client, and what it gets as its server.
@@ -104,6 +110,9 @@ type stdioLine struct{ *child.Pipes }
 
 // send implements serverLine: each frame is a line.
 func (l stdioLine) send(chunk []outgoing, rest func()) {
+	if chunk[len(chunk)-1].isLast {
+		l.Shut() // before the client can answer
+	}
 	var data []byte
 	done := 0
 	for _, f := range chunk {
@@ -140,7 +149,7 @@ func (p *clientPlayer) run() error {
 		if p.http != nil && !isMoved && look.Activity != procfs.Ended {
 			p.http.isUnheard = p.isUnheard()
 		}
-		switch isOpen := p.line.IsOpen(); {
+		switch isOpen := p.isOpen(); {
 		case isMoved:
 		case look.Activity == procfs.Ended:
 			return p.judgeEnd()
@@ -177,8 +186,11 @@ func (p *clientPlayer) begin(start int) {
 	}
 	p.server.AllowReorder()
 	p.number, p.heard, p.until, p.last, p.ready = 0, 0, 0, 0, nil
-	p.session, p.asked, p.ahead = newPlayedSession(), map[*timeline.Call]uint64{}, map[uint64]bool{}
-	p.pinged, p.hasPinged = nil, map[uint64]bool{}
+	p.session, p.asked = newPlayedSession(), map[*timeline.Call]uint64{}
+	p.pages = map[*timeline.Call]string{}
+	p.able, p.ahead = map[uint64]int{}, map[uint64]bool{}
+	p.pinged, p.isOver = nil, false
+	p.hasPinged, p.hasTold = map[uint64]bool{}, map[uint64]bool{}
 	p.take(p.server.Start())
 }
 
@@ -214,8 +226,11 @@ func (p *clientPlayer) hear() {
 		p.total++
 		isOurs := false // an answer to a ping that is not in the recording
 		for _, m := range p.session.take(transport.ClientToServer, f).Messages {
-			if m.Kind == transport.Response {
+			switch m.Kind {
+			case transport.Response:
 				isOurs = m.Call != nil && m.Call == p.pinged
+			case transport.Request:
+				p.pages[m.Call] = pageOf(m.Message)
 			}
 		}
 		if isOurs {
@@ -232,15 +247,38 @@ func (p *clientPlayer) hear() {
 // take takes frames that the recorded server has returned.
 func (p *clientPlayer) take(frames []transport.Frame) {
 	for _, f := range frames {
-		p.ready = append(p.ready, sending{p.number, p.server.Seq(p.number), f})
+		seq := p.server.Seq(p.number)
+		if seq == 0 {
+			f = p.answerAgain(f)
+		}
+		p.ready = append(p.ready, sending{p.number, seq, f})
 		p.number++
 	}
 	slices.SortStableFunc(p.ready, func(a, b sending) int { return cmp.Compare(a.seq, b.seq) })
 	for _, s := range p.ready {
+		if _, isKnown := p.able[s.seq]; !isKnown {
+			p.able[s.seq] = p.total
+		}
 		if p.heard < p.before[s.seq] {
 			p.ahead[s.seq] = true
 		}
 	}
+}
+
+// answerAgain returns the answer to a list that the client asks for once more: the recorded one, in place of the error
+// that the recording has none left.
+func (p *clientPlayer) answerAgain(f transport.Frame) transport.Frame {
+	for _, m := range timeline.MessagesOf(f) {
+		for _, call := range p.calls() {
+			list := p.lists[p.pages[call]]
+			if m.Error != nil && call.Key() == mcp.KeyOf(m.ID) && list != nil {
+				f.Bytes = fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, list)
+				p.heard-- // its request is not of the recording
+				return f
+			}
+		}
+	}
+	return f
 }
 
 // unrecorded returns an error if the recording has no answer to what a client asks in the recorded order.
@@ -320,8 +358,7 @@ func (p *clientPlayer) send(isStuck bool) bool {
 	if p.http != nil && first != 0 && p.cutOff(at) {
 		return true
 	}
-	if _, isPing := p.chosen(Ping, first); isPing && !p.hasPinged[first] && p.mayGo(sending{}) {
-		p.ping(first)
+	if p.mayGo(sending{}) && p.interpose(first) {
 		return true
 	}
 	last := first
@@ -337,6 +374,10 @@ func (p *clientPlayer) send(isStuck bool) bool {
 		at = slices.IndexFunc(p.ready, func(s sending) bool { return s.seq > first && s.seq <= last && p.mayGo(s) })
 	}
 	p.write(chunk)
+	if chunk[len(chunk)-1].isLast {
+		p.isClosed = true
+		p.hangUp()
+	}
 	if p.until != 0 && last >= p.until {
 		p.until = 0
 		p.process.Unread = false
@@ -344,12 +385,27 @@ func (p *clientPlayer) send(isStuck bool) bool {
 	return true
 }
 
-// ping sends a ping, and notes in front of which frame. Nothing more is sent until it is answered.
-func (p *clientPlayer) ping(seq uint64) {
-	p.hasPinged[seq] = true
-	line := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%q,"method":%q}`, pingID, mcp.MethodPing)
-	p.pinged = p.session.take(transport.ServerToClient, transport.Frame{Bytes: line}).Messages[0].Call
-	p.write([]outgoing{{sending: sending{frame: transport.Frame{Bytes: line}}, line: line, copies: 1}})
+// interpose sends what the schedule has in front of a frame, and reports whether there was something.
+func (p *clientPlayer) interpose(seq uint64) bool {
+	var line []byte
+	_, isPing := p.chosen(Ping, seq)
+	_, isChange := p.chosen(Change, seq)
+	switch {
+	case isPing && !p.hasPinged[seq]:
+		p.hasPinged[seq] = true
+		line = fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%q,"method":%q}`, pingID, mcp.MethodPing)
+	case isChange && !p.hasTold[seq]:
+		p.hasTold[seq] = true
+		line = fmt.Appendf(nil, `{"jsonrpc":"2.0","method":%q}`, p.play.frames[0].changes)
+	default:
+		return false
+	}
+	f := transport.Frame{Bytes: line}
+	if call := p.session.take(transport.ServerToClient, f).Messages[0].Call; call != nil {
+		p.pinged = call // nothing more is sent until it is answered
+	}
+	p.write([]outgoing{{sending: sending{frame: f}, line: line, copies: 1}})
+	return true
 }
 
 // write sends frames in one go.
@@ -364,8 +420,12 @@ func (p *clientPlayer) write(chunk []outgoing) {
 	p.line.send(chunk, func() { _, _ = p.process.Settle(p.patience) })
 }
 
+// isOpen reports whether the server has not ended.
+func (p *clientPlayer) isOpen() bool { return !p.isOver && p.line.IsOpen() }
+
 // hangUp ends the server.
 func (p *clientPlayer) hangUp() {
+	p.isOver = true
 	p.play.trace.add(Ended)
 	p.line.HangUp()
 }
@@ -394,6 +454,7 @@ func (p *clientPlayer) compose(s sending) outgoing {
 		p.until = c.Last
 	}
 	_, out.isOther = p.chosen(Form, s.seq)
+	_, out.isLast = p.chosen(End, s.seq)
 	return out
 }
 
@@ -415,6 +476,9 @@ func (p *clientPlayer) describe(s sending) {
 			if m.Call != nil {
 				about.what += nameOf(m.Call)
 				about.isHello = m.Call.Method == mcp.MethodInitialize
+				if about.isHello {
+					about.changes = changeOf(m.Result)
+				}
 			}
 			about.isAnswer = true
 			p.last = s.seq
@@ -426,10 +490,11 @@ func (p *clientPlayer) describe(s sending) {
 	}
 }
 
-// noteNeighbours notes which frames could have gone out together: those between which the client said nothing.
+// noteNeighbours notes which frames could have gone out together: those for which nothing was needed that the client
+// said in between.
 func (p *clientPlayer) noteNeighbours() {
 	for i := range p.play.frames {
-		for j := i; j < len(p.play.frames) && p.counts[j] == p.counts[i]; j++ {
+		for j := i; j < len(p.play.frames) && p.able[p.play.frames[j].seq] <= p.counts[i]; j++ {
 			p.play.frames[i].beside = append(p.play.frames[i].beside, p.play.frames[j].seq)
 		}
 	}
@@ -437,7 +502,7 @@ func (p *clientPlayer) noteNeighbours() {
 
 // stuck judges a client that does nothing more.
 func (p *clientPlayer) stuck(look procfs.Look) error {
-	isOpen := p.line.IsOpen()
+	isOpen := p.isOpen()
 	switch {
 	case p.start == 0 && p.http != nil:
 		return fmt.Errorf("the client has not asked the server at %s: %s", p.mark, look)

@@ -91,6 +91,7 @@ func (l *listener) answer(process *Process, p *Pipes) (isMore bool) {
 	case err != nil:
 		return false // nothing has come
 	case size == 0: // it was killed
+		p.waiting = nil
 		p.HangUp()
 		return l.began
 	}
@@ -102,13 +103,14 @@ func (l *listener) answer(process *Process, p *Pipes) (isMore bool) {
 	if err != nil || len(ends) != 2 {
 		return false
 	}
+	CloseEnd(&p.in)                // of the server before it, whose last bytes nobody reads
 	p.out, p.in = ends[0], ends[1] // the client writes to its server's standard input, and we read there
 	for _, end := range ends {
 		_ = syscall.SetNonblock(end, true) // a pipe and a socket can
 	}
 	process.Own(procfs.Name(p.in), procfs.Name(p.out), procfs.Name(l.control))
 	p.rest, p.lines, p.waiting, p.held = nil, nil, nil, 0
-	p.ended, process.Unread = false, false
+	p.ending, p.ended, process.Unread = false, false, false
 	l.began = true
 	l.starts++
 	return true

@@ -192,10 +192,10 @@ func CloseEnd(fd *int) {
 	*fd = -1
 }
 
-// HangUp ends the client's server: it closes both pipes, and then the process exits with status 0.
+// HangUp ends the client's server: it closes both pipes, the client's input behind the bytes that wait for room, and
+// the process exits with status 0.
 func (p *Pipes) HangUp() {
-	CloseEnd(&p.in)
+	p.End()
 	CloseEnd(&p.out)
 	CloseEnd(&p.listener.control)
-	p.waiting = nil
 }

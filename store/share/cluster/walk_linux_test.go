@@ -16,7 +16,7 @@ import (
 	"testing"
 )
 
-// blurs stand for what differs each time: ids, times, durations, processes, ports, who leads.
+// blurs stand for what differs each time: ids, times, durations, processes, ports, who leads, the words of mcprec mcp.
 var blurs = []struct {
 	pattern *regexp.Regexp
 	blur    string
@@ -27,6 +27,7 @@ var blurs = []struct {
 	{regexp.MustCompile(`\b(\d+(\.\d+)?(ms|µs|ns|s|m))+\b`), "<duration>"},
 	{regexp.MustCompile(`\((cat|sh), \d+\)`), "(<process>)"},
 	{regexp.MustCompile(`http://127\.0\.0\.1:\d+/\w+/\?key=\w+`), "<address>"},
+	{regexp.MustCompile(`\d+( +live +reports)`), "<bytes>$1"}, // what mcprec mcp says of itself changes with its words
 	{regexp.MustCompile(`(?m)(live|stuck <duration>)( +)(billing|reports)`), "$1 $3"},
 	{regexp.MustCompile(` +`), " "},
 	{regexp.MustCompile(`(?m) $`), ""},
