@@ -80,20 +80,20 @@ const (
 var kinds = map[Kind]struct {
 	has      numbers
 	overHTTP bool // and only there
-	cutsOff  bool // it ends what a client over HTTP hears, whatever that was about to hear
+	toldOnce bool // a client that does not bear it at one message does not bear it at another
 }{
 	Join: {has: withLast}, Split: {has: withAt}, Unread: {has: withLast}, End: {},
 
 	Ahead: {}, Hold: {has: withLast}, Cancel: {}, LateCancel: {}, Crossed: {}, LateEnd: {}, Term: {}, Gone: {}, Order: {has: listed},
 	Cut: {overHTTP: true}, HangUp: {overHTTP: true},
 
-	Early: {}, Late: {}, Repeat: {has: withAt}, Ping: {}, Change: {}, Close: {},
-	Poll:   {has: withAt, overHTTP: true, cutsOff: true},
-	Drop:   {overHTTP: true, cutsOff: true},
-	Break:  {overHTTP: true, cutsOff: true},
-	Forget: {overHTTP: true, cutsOff: true},
+	Early: {}, Late: {}, Repeat: {has: withAt}, Ping: {}, Change: {toldOnce: true}, Close: {},
+	Poll:   {has: withAt, overHTTP: true, toldOnce: true},
+	Drop:   {overHTTP: true, toldOnce: true},
+	Break:  {overHTTP: true, toldOnce: true},
+	Forget: {overHTTP: true, toldOnce: true},
 	Form:   {overHTTP: true}, NoStream: {overHTTP: true},
-	EndAlone: {overHTTP: true, cutsOff: true},
+	EndAlone: {overHTTP: true, toldOnce: true},
 }
 
 // numbers are those that stand behind a kind in a token.

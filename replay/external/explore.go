@@ -219,12 +219,12 @@ func (x *explorer) tryAll(schedules []Schedule, wanted int) error {
 }
 
 // isShown reports whether a schedule contains all choices of a schedule with a finding. A client that does not
-// bear the end of one response does not bear that of another.
+// bear the end of one response does not bear that of another, and so on ([kinds]).
 func (x *explorer) isShown(schedule Schedule) bool {
 	return slices.ContainsFunc(x.shown, func(shown Schedule) bool {
 		isMissing := func(c Choice) bool {
 			return !slices.ContainsFunc(schedule, func(other Choice) bool {
-				return reflect.DeepEqual(c, other) || kinds[c.Kind].cutsOff && c.Kind == other.Kind && c.At <= other.At && x.isHello(c.First) == x.isHello(other.First)
+				return reflect.DeepEqual(c, other) || kinds[c.Kind].toldOnce && c.Kind == other.Kind && c.At <= other.At && x.isHello(c.First) == x.isHello(other.First)
 			})
 		}
 		return !slices.ContainsFunc(shown, isMissing)
