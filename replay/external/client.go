@@ -207,6 +207,7 @@ func (c clientPeer) choices(frames []frame) [][]Choice {
 	const copies = 100
 	var closes, ends, splits, pings, changes, early, late, repeats, unread []Choice
 	at := func(kind Kind, f frame) Choice { return Choice{Kind: kind, First: f.seq, Last: f.seq} }
+	hello := slices.IndexFunc(frames, func(f frame) bool { return f.isHello }) // the revisions without a handshake have no ping
 	for i, f := range frames {
 		closes = append(closes, at(Close, f))
 		if !c.OverHTTP() && f.isAnswer {
@@ -224,11 +225,11 @@ func (c clientPeer) choices(frames []frame) [][]Choice {
 		if f.isNotice {
 			repeats = append(repeats, Choice{Kind: Repeat, First: f.seq, Last: f.seq, At: copies})
 		}
-		if i > 0 && frames[0].isHello { // the revisions without a handshake have no ping
+		if hello >= 0 && i > hello {
 			pings = append(pings, at(Ping, f))
-		}
-		if i > 0 && frames[0].changes != "" {
-			changes = append(changes, at(Change, f))
+			if frames[hello].changes != "" {
+				changes = append(changes, at(Change, f))
+			}
 		}
 		if i+1 < len(frames) {
 			unread = append(unread, Choice{Kind: Unread, First: f.seq, Last: frames[min(i+3, len(frames)-1)].seq})

@@ -54,7 +54,8 @@ type clientPlayer struct {
 
 	pinged    *timeline.Call  // the latest ping that is not in the recording; nil: none
 	hasPinged map[uint64]bool // by the frame in front of which it went out
-	hasTold   map[uint64]bool // the same of a list that has changed
+	changes   string          // what the server may say of a list, see [changeOf]
+	hasTold   map[uint64]bool // where it has said so
 	counts    []int           // of each frame in play: how many frames of the client came before it
 	play      play
 }
@@ -394,9 +395,9 @@ func (p *clientPlayer) interpose(seq uint64) bool {
 	case isPing && !p.hasPinged[seq]:
 		p.hasPinged[seq] = true
 		line = fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%q,"method":%q}`, pingID, mcp.MethodPing)
-	case isChange && !p.hasTold[seq]:
+	case isChange && !p.hasTold[seq] && p.changes != "":
 		p.hasTold[seq] = true
-		line = fmt.Appendf(nil, `{"jsonrpc":"2.0","method":%q}`, p.play.frames[0].changes)
+		line = fmt.Appendf(nil, `{"jsonrpc":"2.0","method":%q}`, p.changes)
 	default:
 		return false
 	}
@@ -477,7 +478,8 @@ func (p *clientPlayer) describe(s sending) {
 				about.what += nameOf(m.Call)
 				about.isHello = m.Call.Method == mcp.MethodInitialize
 				if about.isHello {
-					about.changes = changeOf(m.Result)
+					p.changes = changeOf(m.Result)
+					about.changes = p.changes
 				}
 			}
 			about.isAnswer = true
