@@ -60,6 +60,7 @@ const (
 	Repeat Kind = "repeat"       // First goes out At times, in one write
 	Ping   Kind = mcp.MethodPing // a ping goes out in front of First, which waits for its answer
 	Change Kind = "change"       // in front of First the server says that a list has changed
+	Stderr Kind = "stderr"       // in front of First the server writes lines to its standard error
 	Close  Kind = "close"        // the server ends in place of First
 )
 
@@ -87,7 +88,7 @@ var kinds = map[Kind]struct {
 	Ahead: {}, Hold: {has: withLast}, Cancel: {}, LateCancel: {}, Crossed: {}, LateEnd: {}, Term: {}, Gone: {}, Order: {has: listed},
 	Cut: {overHTTP: true}, HangUp: {overHTTP: true},
 
-	Early: {}, Late: {}, Repeat: {has: withAt}, Ping: {}, Change: {toldOnce: true}, Close: {},
+	Early: {}, Late: {}, Repeat: {has: withAt}, Ping: {}, Change: {toldOnce: true}, Stderr: {toldOnce: true}, Close: {},
 	Poll:   {has: withAt, overHTTP: true, toldOnce: true},
 	Drop:   {overHTTP: true, toldOnce: true},
 	Break:  {overHTTP: true, toldOnce: true},
@@ -208,6 +209,7 @@ type frame struct {
 	isAhead  bool // it may go out before its recorded place
 	isAmong  bool // something else could happen in its place
 	isAnswer bool
+	isHeard  bool          // the client may have to read what the server writes to its standard error
 	changes  string        // of the answer to initialize: what the server may say of a list; "": nothing
 	way      webserver.Way // over HTTP
 }

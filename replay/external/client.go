@@ -205,7 +205,7 @@ func changeOf(hello json.RawMessage) string {
 // choices returns the choices of the server that can be made alone, by kind.
 func (c clientPeer) choices(frames []frame) [][]Choice {
 	const copies = 100
-	var closes, ends, splits, pings, changes, early, late, repeats, unread []Choice
+	var closes, ends, splits, pings, changes, errors, early, late, repeats, unread []Choice
 	at := func(kind Kind, f frame) Choice { return Choice{Kind: kind, First: f.seq, Last: f.seq} }
 	hello := slices.IndexFunc(frames, func(f frame) bool { return f.isHello }) // the revisions without a handshake have no ping
 	for i, f := range frames {
@@ -225,6 +225,9 @@ func (c clientPeer) choices(frames []frame) [][]Choice {
 		if f.isNotice {
 			repeats = append(repeats, Choice{Kind: Repeat, First: f.seq, Last: f.seq, At: copies})
 		}
+		if f.isHeard && f.isAnswer && !f.isHello {
+			errors = append(errors, at(Stderr, f))
+		}
 		if hello >= 0 && i > hello {
 			pings = append(pings, at(Ping, f))
 			if frames[hello].changes != "" {
@@ -239,7 +242,7 @@ func (c clientPeer) choices(frames []frame) [][]Choice {
 	if c.OverHTTP() {
 		list = append(list, httpChoices(frames)...)
 	}
-	return append(list, ends, pings, changes, splits, early, late, repeats, unread)
+	return append(list, ends, pings, changes, errors, splits, early, late, repeats, unread)
 }
 
 // httpChoices returns those of a server over HTTP.
@@ -298,6 +301,8 @@ func (clientPeer) words(c Choice, name func(uint64) string) string {
 		return fmt.Sprintf("the server sends a ping in front of %s, and waits for its answer", first)
 	case Change:
 		return fmt.Sprintf("the server says in front of %s that a list has changed", first)
+	case Stderr:
+		return fmt.Sprintf("in front of %s the server writes %d KiB of lines to its standard error", first, errorLines>>10)
 	case Close:
 		return fmt.Sprintf("the server ends in place of %s", first)
 	case End:

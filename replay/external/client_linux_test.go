@@ -81,6 +81,15 @@ func call(fault, server string) (status int) {
 func startCounter(fault, server string) (c *caller, wait func() error, err error) {
 	cmd := exec.Command(server)
 	cmd.Stderr = os.Stderr
+	switch fault {
+	case "reads no errors":
+		cmd.Stderr = nil
+		if _, err := cmd.StderrPipe(); err != nil {
+			return nil, nil, err
+		}
+	case "keeps errors":
+		cmd.Stderr = new(bytes.Buffer)
+	}
 	c = &caller{fault: fault}
 	if strings.HasPrefix(fault, "sockets") {
 		var ours, theirs [2]*os.File
@@ -214,6 +223,7 @@ func TestClientFaults(t *testing.T) {
 		"lingers":                            {Lingers, []string{"DOES NOT EXIT when its server ends: all ", alone, "  in the recorded order, without the pauses of the recording\n  token: x1.default"}},
 		"loses progress":                     {Different, []string{"DIFFERENT OUTPUT: the client prints otherwise than in the recorded order; reproduced 3 times out of 3", `result {"content":[]} result`, " arrive together"}},
 		"forgets its first call at a change": {Hang, []string{"HANG (observed; not a proof): it has every answer, the answer to tools/call count (#9) is the last, says no more and does not end; all ", rest, "  the server says in front of ", " that a list has changed\n"}},
+		"reads no errors":                    {Hang, []string{"HANG (observed; not a proof): it does not read its server's standard error, where there is room for 64 KiB: the server waits in a write there; all ", rest, "  in front of the answer to tools/call count (#", ") the server writes 1024 KiB of lines to its standard error\n"}},
 		"prints to a server alone":           {Different, []string{"DIFFERENT OUTPUT: the client prints otherwise than in the recorded order; reproduced 3 times out of 3", "the server ends right behind the answer to tools/call count (#12)"}},
 	} {
 		t.Run(fault, func(t *testing.T) {
@@ -250,7 +260,7 @@ func TestClientFaults(t *testing.T) {
 // server again, of one whose params are never those of the recording, and of one that prints what it is told
 // when it is told.
 func TestHealthyClients(t *testing.T) {
-	for _, kind := range []string{"healthy", "sockets", "restarts", "tells changes"} {
+	for _, kind := range []string{"healthy", "sockets", "restarts", "tells changes", "keeps errors"} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			client := counterClient(kind)

@@ -426,7 +426,7 @@ func (p play) addTo(list []Request, seqs []uint64) []Request {
 func (x *explorer) playOnce(schedule Schedule, patience child.Patience) (play, error) {
 	played, err := x.peer.play(schedule, patience)
 	played.patience = patience
-	saysMore := func(c Choice) bool { return c.Kind == Repeat || c.Kind == Change }
+	saysMore := func(c Choice) bool { return c.Kind == Repeat || c.Kind == Change || c.Kind == Stderr }
 	isSameEvent := func(a, b frame) bool { return a.seq == b.seq }
 	mayDiffer := slices.ContainsFunc(schedule, saysMore) || !slices.EqualFunc(played.frames, x.plain.frames, isSameEvent)
 	if err == nil && x.SameOutput && len(schedule) > 0 && !mayDiffer && played.found == nil && !played.isUnjudged && played.output != x.plain.output {

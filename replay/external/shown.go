@@ -3,6 +3,7 @@ package external
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os/exec"
 	"regexp"
 	"slices"
@@ -53,6 +54,7 @@ const (
 	Unmuted                   // it reads again
 	Ended                     // it closed its output
 	Shut                      // it closed its input: it reads no more
+	Logged                    // it wrote lines to its standard error
 	Signaled                  // it sent SIGTERM to the process
 	Left                      // the process ended
 	Exchanged                 // something passed over HTTP that is no frame
@@ -229,6 +231,8 @@ func (s *Shown) Events(header store.Header) []store.Event {
 			add(store.EOF, s.from, store.EncodePayload(store.EOFInfo{By: "sender"}), m.At)
 		case Shut:
 			add(store.EOF, s.from.Reverse(), store.EncodePayload(store.EOFInfo{By: "receiver"}), m.At)
+		case Logged:
+			add(store.Stderr, transport.NoDirection, fmt.Appendf(nil, "%d KiB of lines\n", errorLines>>10), m.At)
 		case Signaled:
 			add(store.Signal, transport.NoDirection, store.EncodePayload(store.SignalInfo{Signal: "terminated", Passed: true}), m.At)
 		case Left:

@@ -32,9 +32,10 @@ type clientPlayer struct {
 	mark     string // what stands for the server in the client's command
 	process  *child.Process
 	line     serverLine
-	http     *httpPlay // nil: over stdio
-	isClosed bool      // the server has ended by a choice
-	isOver   bool      // this server has ended
+	errors   *child.ErrorOutput // of this server; nil: the client need not read there
+	http     *httpPlay          // nil: over stdio
+	isClosed bool               // the server has ended by a choice
+	isOver   bool               // this server has ended
 
 	start   int  // which start of the server this is; 0: there was none
 	isAgain bool // it is the plain one, behind that with the schedule
@@ -56,6 +57,7 @@ type clientPlayer struct {
 	hasPinged map[uint64]bool // by the frame in front of which it went out
 	changes   string          // what the server may say of a list, see [changeOf]
 	hasTold   map[uint64]bool // where it has said so
+	hasLogged map[uint64]bool // in front of which frames it has written to its standard error
 	counts    []int           // of each frame in play: how many frames of the client came before it
 	play      play
 }
@@ -137,6 +139,7 @@ func (p *clientPlayer) run() error {
 	since := time.Now()
 	for {
 		look, isMoved := p.process.Settle(p.patience)
+		isMoved = p.errors.Flush() || isMoved
 		if p.http == nil && p.line.Starts() != p.start {
 			p.begin(p.line.Starts())
 			isMoved = true
@@ -162,7 +165,7 @@ func (p *clientPlayer) run() error {
 			time.Sleep(500 * time.Microsecond) // until its timer, or what is outside, has moved it
 			continue
 		case isOpen && p.send(true):
-		case isOpen && len(p.questions()) == 0 && !p.isPinging() && len(p.calls()) > 0 && !p.isCutOff():
+		case isOpen && p.errors.Left() == 0 && len(p.questions()) == 0 && !p.isPinging() && len(p.calls()) > 0 && !p.isCutOff():
 			p.hangUp() // the recording has no answer: its server can only end
 		case p.play.trace.isTooShort(p.patience):
 			time.Sleep(500 * time.Microsecond)
@@ -191,7 +194,10 @@ func (p *clientPlayer) begin(start int) {
 	p.pages = map[*timeline.Call]string{}
 	p.able, p.ahead = map[uint64]int{}, map[uint64]bool{}
 	p.pinged, p.isOver = nil, false
-	p.hasPinged, p.hasTold = map[uint64]bool{}, map[uint64]bool{}
+	p.hasPinged, p.hasTold, p.hasLogged = map[uint64]bool{}, map[uint64]bool{}, map[uint64]bool{}
+	if stdio, isStdio := p.line.(stdioLine); isStdio {
+		p.errors = stdio.ErrorOutput()
+	}
 	p.take(p.server.Start())
 }
 
@@ -334,6 +340,9 @@ func (p *clientPlayer) next(isStuck bool) int {
 // send sends what is next, with what the schedule has at it, and reports whether there was something. To a
 // client that is stuck it sends all that it can.
 func (p *clientPlayer) send(isStuck bool) bool {
+	if p.errors.Left() > 0 { // the server waits in a write
+		return false
+	}
 	at := -1
 	if !p.isPinging() {
 		at = p.next(isStuck)
@@ -362,6 +371,12 @@ func (p *clientPlayer) send(isStuck bool) bool {
 	if p.mayGo(sending{}) && p.interpose(first) {
 		return true
 	}
+	if _, logs := p.chosen(Stderr, first); logs && !p.hasLogged[first] {
+		p.hasLogged[first] = true
+		p.play.trace.add(Logged)
+		p.errors.Write(errorLines)
+		return true
+	}
 	last := first
 	if c, isJoin := p.chosen(Join, first); isJoin {
 		last = c.Last
@@ -385,6 +400,10 @@ func (p *clientPlayer) send(isStuck bool) bool {
 	}
 	return true
 }
+
+// errorLines is how many bytes a server writes to its standard error: more than pipes and readers hold that nobody
+// empties.
+const errorLines = 1 << 20
 
 // interpose sends what the schedule has in front of a frame, and reports whether there was something.
 func (p *clientPlayer) interpose(seq uint64) bool {
@@ -461,7 +480,7 @@ func (p *clientPlayer) compose(s sending) outgoing {
 
 // describe notes what a frame of the recorded server is, what it asks, and what it answers.
 func (p *clientPlayer) describe(s sending) {
-	about := frame{seq: s.seq, split: splitOf(s.frame.Bytes), isAhead: p.ahead[s.seq], isAmong: len(p.ready) > 1 || len(p.calls()) > 1}
+	about := frame{seq: s.seq, split: splitOf(s.frame.Bytes), isAhead: p.ahead[s.seq], isAmong: len(p.ready) > 1 || len(p.calls()) > 1, isHeard: p.errors != nil}
 	if p.http != nil {
 		about.way = p.http.Way(s.frame)
 	}
@@ -522,6 +541,8 @@ func (p *clientPlayer) stuck(look procfs.Look) error {
 		slices.Sort(calls)
 		p.fail(Hang, look, "its server has ended, and it waits for the answer to "+strings.Join(calls, ", "))
 	case p.http != nil && p.stuckOverHTTP(look):
+	case p.errors.Left() > 0:
+		p.fail(Hang, look, fmt.Sprintf("it does not read its server's standard error, where there is room for %d KiB: the server waits in a write there", (errorLines-p.errors.Left())>>10))
 	case p.isPinging():
 		p.fail(Hang, look, "it does not answer a ping")
 	case len(p.questions()) > 0:

@@ -85,7 +85,7 @@ func (l *listener) answer(process *Process, p *Pipes) (isMore bool) {
 		l.began = false
 	}
 	var page [1]byte
-	rights := make([]byte, syscall.CmsgSpace(2*4))
+	rights := make([]byte, syscall.CmsgSpace(3*4))
 	size, rightsSize, _, _, err := syscall.Recvmsg(l.control, page[:], rights, syscall.MSG_CMSG_CLOEXEC)
 	switch {
 	case err != nil:
@@ -100,15 +100,21 @@ func (l *listener) answer(process *Process, p *Pipes) (isMore bool) {
 		return false
 	}
 	ends, err := syscall.ParseUnixRights(&messages[0])
-	if err != nil || len(ends) != 2 {
+	if err != nil || len(ends) != 3 {
 		return false
 	}
+	p.errors.close()
+	p.errors = newErrorOutput(ends[2])
+	ends = ends[:2]
 	CloseEnd(&p.in)                // of the server before it, whose last bytes nobody reads
 	p.out, p.in = ends[0], ends[1] // the client writes to its server's standard input, and we read there
 	for _, end := range ends {
 		_ = syscall.SetNonblock(end, true) // a pipe and a socket can
 	}
 	process.Own(procfs.Name(p.in), procfs.Name(p.out), procfs.Name(l.control))
+	if p.errors != nil {
+		process.Own(procfs.Name(p.errors.fd))
+	}
 	p.rest, p.lines, p.waiting, p.held = nil, nil, nil, 0
 	p.ending, p.ended, process.Unread = false, false, false
 	l.began = true
@@ -143,16 +149,16 @@ func (l *listener) close() {
 	}
 }
 
-// PassOn runs in the process that a client under test starts as its server. It passes its standard input and output to
-// the mcprec that listens at a name, and becomes a shell that waits until mcprec closes the connection: a Go program
+// PassOn runs in the process that a client under test starts as its server. It passes its standard input, output and error
+// to the mcprec that listens at a name, and becomes a shell that waits until mcprec closes the connection: a Go program
 // would stay among the client's processes, with the timers of its runtime. PassOn returns only if it fails.
 func PassOn(name string) error {
 	fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
 	if err == nil {
 		err = syscall.Connect(fd, &syscall.SockaddrUnix{Name: name})
 	}
-	if err == nil {
-		err = syscall.Sendmsg(fd, []byte{0}, syscall.UnixRights(0, 1), nil, 0)
+	if err == nil { // Go opens those of the three that are closed
+		err = syscall.Sendmsg(fd, []byte{0}, syscall.UnixRights(0, 1, 2), nil, 0)
 	}
 	if err == nil {
 		err = syscall.Dup3(fd, 0, 0)

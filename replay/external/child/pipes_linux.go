@@ -11,8 +11,9 @@ import (
 
 // Pipes are our ends of a process's standard input and output. For a client they are the ends of its server's.
 type Pipes struct {
-	in, out  int       // we write to in and read from out; -1: closed
-	listener *listener // takes the starts of a client's server; nil: the process is a server
+	in, out  int          // we write to in and read from out; -1: closed
+	listener *listener    // takes the starts of a client's server; nil: the process is a server
+	errors   *ErrorOutput // of a client's server
 
 	waiting []byte   // to be written when the pipe has room
 	ending  bool     // close in when nothing waits
@@ -164,6 +165,7 @@ func (p *Pipes) IsStill() bool { return true }
 func (p *Pipes) Close() {
 	CloseEnd(&p.in)
 	CloseEnd(&p.out)
+	p.errors.close()
 	p.listener.close()
 }
 
@@ -174,6 +176,9 @@ func count(fd int, what uintptr) int {
 	_, _, _ = syscall.Syscall(syscall.SYS_IOCTL, uintptr(fd), what, uintptr(unsafe.Pointer(&count)))
 	return int(count)
 }
+
+// ErrorOutput returns the standard error of a client's server; nil if the client need not read there.
+func (p *Pipes) ErrorOutput() *ErrorOutput { return p.errors }
 
 // IsOpen reports whether our end of the input is open: for a client, whether its server runs.
 func (p *Pipes) IsOpen() bool { return p.in >= 0 }
@@ -196,6 +201,7 @@ func CloseEnd(fd *int) {
 // the process exits with status 0.
 func (p *Pipes) HangUp() {
 	p.End()
+	p.errors.close()
 	CloseEnd(&p.out)
 	CloseEnd(&p.listener.control)
 }

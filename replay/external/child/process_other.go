@@ -49,6 +49,7 @@ type pipesOnLinux interface {
 	IsEnded() bool
 	IsAwaited() bool
 	Starts() int
+	ErrorOutput() *ErrorOutput
 }
 
 // StartServer returns an error: processes are played to on Linux.
@@ -57,6 +58,16 @@ func StartServer(Program, Place) (*Process, *Pipes, error) { return nil, nil, pr
 // StartClient returns an error.
 func StartClient(Program, []string, Place) (*Process, *Pipes, error) {
 	return nil, nil, procfs.Supported()
+}
+
+// ErrorOutput is never made, either.
+type ErrorOutput struct{ errorOutputOnLinux }
+
+// errorOutputOnLinux has the methods that an ErrorOutput has there.
+type errorOutputOnLinux interface {
+	Write(count int)
+	Left() int
+	Flush() bool
 }
 
 // HTTPListener is never made, either.
