@@ -209,7 +209,7 @@ type frame struct {
 	isAhead  bool // it may go out before its recorded place
 	isAmong  bool // something else could happen in its place
 	isAnswer bool
-	isHeard  bool          // the client may have to read what the server writes to its standard error
+	canFill  bool          // the standard error of the server is a pipe or a socket, which the client has to empty
 	changes  string        // of the answer to initialize: what the server may say of a list; "": nothing
 	way      webserver.Way // over HTTP
 }

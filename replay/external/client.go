@@ -225,7 +225,7 @@ func (c clientPeer) choices(frames []frame) [][]Choice {
 		if f.isNotice {
 			repeats = append(repeats, Choice{Kind: Repeat, First: f.seq, Last: f.seq, At: copies})
 		}
-		if f.isHeard && f.isAnswer && !f.isHello {
+		if f.canFill && f.isAnswer && !f.isHello {
 			errors = append(errors, at(Stderr, f))
 		}
 		if hello >= 0 && i > hello {

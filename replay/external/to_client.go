@@ -480,7 +480,7 @@ func (p *clientPlayer) compose(s sending) outgoing {
 
 // describe notes what a frame of the recorded server is, what it asks, and what it answers.
 func (p *clientPlayer) describe(s sending) {
-	about := frame{seq: s.seq, split: splitOf(s.frame.Bytes), isAhead: p.ahead[s.seq], isAmong: len(p.ready) > 1 || len(p.calls()) > 1, isHeard: p.errors != nil}
+	about := frame{seq: s.seq, split: splitOf(s.frame.Bytes), isAhead: p.ahead[s.seq], isAmong: len(p.ready) > 1 || len(p.calls()) > 1, canFill: p.errors != nil}
 	if p.http != nil {
 		about.way = p.http.Way(s.frame)
 	}
