@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -257,6 +258,8 @@ func threadServer() {
 // asProxy writes a release of a Go module into a folder that GOPROXY can name:
 //
 //	asproxy PROXY MODULE VERSION DATE FILE...
+//
+// The first folder of a FILE is not in the module. A file go.mod is that of the module.
 func asProxy() {
 	proxy, module, version, date, files := os.Args[1], os.Args[2], os.Args[3], os.Args[4], os.Args[5:]
 	folder := filepath.Join(proxy, filepath.FromSlash(module), "@v")
@@ -272,14 +275,22 @@ func asProxy() {
 		}
 	}
 	mod := "module " + module + "\n"
-	add("go.mod", mod)
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			panic(err)
 		}
-		add(filepath.Base(file), string(text))
+		_, name, isBelow := strings.Cut(file, "/")
+		if !isBelow {
+			name = file
+		}
+		if name == "go.mod" {
+			mod = string(text)
+			continue
+		}
+		add(name, string(text))
 	}
+	add("go.mod", mod)
 	list, _ := os.ReadFile(filepath.Join(folder, "list")) // the first release has none
 	err := errors.Join(
 		archive.Close(), os.MkdirAll(folder, 0o700),

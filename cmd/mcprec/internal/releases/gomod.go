@@ -64,7 +64,8 @@ func (g goModules) Install(ctx context.Context, folder, name, version string) er
 	if _, err := run(ctx, folder, updatable(), "go", "mod", "edit", "-dropreplace="+name); err != nil {
 		return err
 	}
-	if _, err := run(ctx, folder, updatable(), "go", "get", name+"@"+version); err != nil {
+	// ./... is for what the release needs, and those before it did not: go build does not add that to go.mod and go.sum.
+	if _, err := run(ctx, folder, updatable(), "go", "get", name+"@"+version, "./..."); err != nil {
 		return err
 	}
 	out, err := run(ctx, folder, updatable(), "go", "list", "-m", "-f", "{{.Version}}", name)
