@@ -364,7 +364,7 @@ func (e *End) askToEnd(both bool) error {
 	if !e.gate.shut && !e.closed {
 		e.Out.Ending = true
 		e.In.Leaving = e.In.Leaving || both
-		e.gate.GivenUp = e.gate.GivenUp || e.Out.served
+		e.gate.GivenUp = e.gate.GivenUp || e.Out.served.Load()
 		e.gate.Recall = e.gate.Recall || len(e.Out.fresh)+len(e.Out.Waiting)+len(e.Out.unacked) > 0
 		e.gate.use(e)
 	}

@@ -2,6 +2,7 @@ package gate
 
 import (
 	"slices"
+	"sync"
 	"testing"
 )
 
@@ -21,5 +22,19 @@ func TestPointOrder(t *testing.T) {
 	}
 	if want := []string{"a#1", "b#1", "c#1", "a#2", "b#2"}; !slices.Equal(got, want) {
 		t.Errorf("they stand as %v, want %v", got, want)
+	}
+}
+
+// A client may ask for its HTTP at any time, also while the engine looks at what may happen. The race detector fails
+// the test of whoever does so if it must not be.
+func TestWebAtAnyTime(t *testing.T) {
+	g := New(Options{})
+	var clients sync.WaitGroup
+	clients.Go(func() { g.HTTP.Web(g.Pairs[0]) })
+	_ = g.Steps(nil)
+	_ = g.Lanes[0].Readers()
+	clients.Wait()
+	if g.Lanes[0].Readers() != 1 {
+		t.Error("a server of HTTP does not read")
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcprec/mcprec/replay/explore/stacks"
@@ -38,10 +39,10 @@ type Lane struct {
 
 	stream  bool // the sender writes bytes: frames are taken in the order of their offers
 	pair    *Pair
-	served  bool      // over HTTP: each frame gets a handler of its own
-	turn    int       // in the recorded order, of a recorded sender's next frame
-	fresh   []*Flight // offered since the engine last looked; not named
-	unacked []*Flight // taken, their Write has not returned
+	served  atomic.Bool // over HTTP: each frame gets a handler of its own; a client may begin that at any time
+	turn    int         // in the recorded order, of a recorded sender's next frame
+	fresh   []*Flight   // offered since the engine last looked; not named
+	unacked []*Flight   // taken, their Write has not returned
 	readers []*reader
 }
 
@@ -142,7 +143,7 @@ func (l *Lane) number() uint64 { return uint64(2*l.pair.Number) + uint64(l.Dir) 
 
 // Readers is how many Reads wait. A server of HTTP always reads.
 func (l *Lane) Readers() int {
-	if l.served {
+	if l.served.Load() {
 		return 1
 	}
 	return len(l.readers)
@@ -177,7 +178,7 @@ func (l *Lane) Where(flight *Flight) string {
 			return fmt.Sprintf("on its way in the response to %s", l.Exchange.Name)
 		case l.Exchange != nil:
 			return fmt.Sprintf("in the response to %s, which nobody reads", l.Exchange.Name)
-		case l.served:
+		case l.served.Load():
 			return "on its way to the server"
 		}
 		full := "is closed"

@@ -308,7 +308,7 @@ func (l *Lane) first(flight *Flight) bool {
 // takes reports whether the lane takes a frame: it has room, at capacity 0 a waiting reader,
 // and neither end closes it.
 func (l *Lane) takes() bool {
-	room := l.served || l.Cap < 0 || len(l.Queue) < l.Cap || l.Cap == 0 && l.heard()
+	room := l.served.Load() || l.Cap < 0 || len(l.Queue) < l.Cap || l.Cap == 0 && l.heard()
 	return room && !l.Ending && !l.Deafened
 }
 

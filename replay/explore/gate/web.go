@@ -24,7 +24,7 @@ type Web struct {
 
 // Web returns the client's HTTP of a pair.
 func (h *HTTP) Web(pair *Pair) Web {
-	pair.lane(transport.ClientToServer).served = true
+	pair.lane(transport.ClientToServer).served.Store(true)
 	return Web{h.gate, pair}
 }
 

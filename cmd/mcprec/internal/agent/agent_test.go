@@ -119,6 +119,7 @@ func (l *library) connect(t *testing.T) *sdk.ClientSession {
 	}
 	pipe := transport.NewPipe(0, 0, nil)
 	server := New(db, "test")
+	server.recordings.limits = limits{time.Hour, time.Hour}
 	served, err := server.Connect(t.Context(), gosdk.Transport(pipe.Server()))
 	if err != nil {
 		t.Fatal(err)

@@ -23,7 +23,8 @@ import (
 type recordings struct {
 	db      *session.Store // open for reading only
 	lineage []procfs.ID    // this process and its ancestors
-	own     sync.Map       // [store.SessionID] to bool: whether its server said that it is mcprec mcp
+	limits  limits
+	own     sync.Map // [store.SessionID] to bool: whether its server said that it is mcprec mcp
 }
 
 // visible lists the sessions that may be told of, newest first. own are the others, except that of this

@@ -46,7 +46,7 @@ func TestSearchGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
-	r := &recordings{db: db}
+	r := &recordings{db: db, limits: usual}
 	list, _, err := r.visible(t.Context(), store.Query{})
 	if err != nil {
 		t.Fatal(err)

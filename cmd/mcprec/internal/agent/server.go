@@ -21,15 +21,18 @@ type Server struct {
 	busy       chan struct{} // holds an element for each answer under way
 }
 
-// Limits of the work at one time.
-const (
-	mostBusy = 2                // answers under way; further calls wait
-	patience = 20 * time.Second // for an answer
-)
+// mostBusy is how many answers are under way; further calls wait.
+const mostBusy = 2
+
+// limits say how long work may take. A test that is not about them has others: it may run where little is left of the
+// processor.
+type limits struct{ answer, search time.Duration }
+
+var usual = limits{answer: 20 * time.Second, search: 8 * time.Second}
 
 // New returns a server over a store that was opened by [session.OpenReadOnly]. version is mcprec's.
 func New(db *session.Store, version string) *Server {
-	return &Server{recordings: &recordings{db: db, lineage: lineage()}, version: version, busy: make(chan struct{}, mostBusy)}
+	return &Server{recordings: &recordings{db: db, lineage: lineage(), limits: usual}, version: version, busy: make(chan struct{}, mostBusy)}
 }
 
 // Close closes the store. No answer is awaited any more.
@@ -161,7 +164,7 @@ func (x *Server) handler(t tool) sdk.ToolHandler {
 		a, err := within(ctx, x, func(ctx context.Context) (answer, error) { return t.answer(ctx, x.recordings, args) })
 		switch {
 		case errors.Is(err, context.DeadlineExceeded):
-			return x.failure(fmt.Errorf("%s took longer than %v and was ended; ask for less, or run the command mcprec on the recording", t.name, patience)), nil
+			return x.failure(fmt.Errorf("%s took longer than %v and was ended; ask for less, or run the command mcprec on the recording", t.name, x.recordings.limits.answer)), nil
 		case err != nil:
 			return x.failure(fmt.Errorf("%s: %w", t.name, err)), nil
 		}
@@ -173,7 +176,7 @@ func (x *Server) handler(t tool) sdk.ToolHandler {
 // Work that does not look at its context is left alone then, and keeps its turn until it ends. An answer that
 // is ready only then may lack what could not be read any more, and is none.
 func within[T any](ctx context.Context, x *Server, work func(context.Context) (T, error)) (made T, err error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, x.recordings.limits.answer)
 	defer cancel()
 	end, err := x.begin(ctx)
 	if err != nil {

@@ -123,7 +123,6 @@ type hit struct {
 
 // Limits of search.
 const (
-	searchTime  = 8 * time.Second
 	searchBatch = 10 // sessions of which is found at once which fit
 	sessionHits = 5  // of one session
 )
@@ -143,7 +142,7 @@ func search(ctx context.Context, r *recordings, args arguments) (a answer, err e
 	if err != nil {
 		return a, err
 	}
-	short, cancel := context.WithTimeout(ctx, searchTime)
+	short, cancel := context.WithTimeout(ctx, r.limits.search)
 	defer cancel()
 	hits := &hitList{limit: args.count("limit"), page: newPage(usualAnswer), rows: []hit{}}
 	done, searchFault := hits.search(short, r, list, fits)

@@ -190,8 +190,7 @@ func newRegistry(t *testing.T, versions ...string) *httptest.Server {
 		}
 		packed[version] = b.Bytes()
 	}
-	var server *httptest.Server
-	server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if version, isPack := strings.CutPrefix(r.URL.Path, "/pack/"); isPack {
 			_, _ = w.Write(packed[strings.TrimSuffix(version, ".tgz")])
 			return
@@ -205,7 +204,7 @@ func newRegistry(t *testing.T, versions ...string) *httptest.Server {
 		for i, version := range versions {
 			sum := sha512.Sum512(packed[version])
 			list[version] = map[string]any{"name": "@test/sdk", "version": version, "type": "module", "main": "index.js",
-				"dist": map[string]string{"tarball": server.URL + "/pack/" + version + ".tgz", "integrity": "sha512-" + base64.StdEncoding.EncodeToString(sum[:])}}
+				"dist": map[string]string{"tarball": "http://" + r.Host + "/pack/" + version + ".tgz", "integrity": "sha512-" + base64.StdEncoding.EncodeToString(sum[:])}}
 			times[version] = fmt.Sprintf("2026-01-%02dT00:00:00.000Z", i+1)
 		}
 		document["versions"], document["time"] = list, times
