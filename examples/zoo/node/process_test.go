@@ -113,6 +113,27 @@ func TestProgressWithResult(t *testing.T) {
 	})
 }
 
+// TestUnreadErrors is https://github.com/modelcontextprotocol/typescript-sdk/issues/2776: nobody reads the standard error
+// of a server that is started with stderr: 'pipe', so that the server waits in a write there. It hangs until the
+// client's own limit for a request.
+func TestUnreadErrors(t *testing.T) {
+	run(t, "typescript-sdk 2776 unread stderr", "@modelcontextprotocol/client", func(dir string) zoo.Process {
+		client := external.Client{
+			Command: []string{"node", filepath.Join(dir, "unread.mjs"), "%SERVER"},
+			PassOn:  []string{os.Args[0], passOn},
+		}
+		return zoo.Process{
+			Explore: func(events []store.Event, options external.Options) (external.Report, error) {
+				return external.ExploreClient(client, events, options)
+			},
+			Session: "testdata/progress.jsonl",
+			Want:    external.Hang,
+			Says:    []string{"it does not read its server's standard error"},
+			Orders:  12,
+		}
+	})
+}
+
 // TestUpdateWithAnswer is https://github.com/agentclientprotocol/typescript-sdk/issues/143: an update that is read
 // together with the answer to session/new is handled before the caller has the session.
 func TestUpdateWithAnswer(t *testing.T) {
