@@ -4,7 +4,7 @@
 // # Promises
 //
 // A [Validator] is pure but for reading the schemas, which are part of the program; one
-// goroutine at a time may use it. A schema is read when the first message needs the schema. A
+// goroutine at a time may use it. A schema is read when the first message needs it, once in a process. A
 // [Fault] names the place, as a JSON pointer from the message's root, and what is wanted
 // there. If a value fits no form of several, the faults are given for the most similar form.
 //

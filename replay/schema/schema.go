@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
@@ -25,7 +26,7 @@ type Fault struct {
 	Reason string // why the schema is wrong there; "" where the schema is right
 }
 
-// Validator checks messages. It keeps the schemas read before. The zero value is ready.
+// Validator checks messages, and remembers against which schemas. The zero value is ready.
 type Validator struct {
 	schemas map[string]*schema
 }
@@ -42,8 +43,32 @@ type schema struct {
 	methods     map[string]string // by method: the definition of the request or notification
 }
 
-// read returns the schema of a revision, nil if there is none.
-func read(revision string) (*schema, error) {
+// read has the schemas that were read, for all validators: reading one takes some fifty milliseconds, and each session of
+// a list may need one. A schema does not change.
+var read struct {
+	sync.Mutex
+	schemas map[string]*schema // by revision
+}
+
+// schemaOf returns the schema of a revision, nil if there is none.
+func schemaOf(revision string) (*schema, error) {
+	read.Lock()
+	defer read.Unlock()
+	if s := read.schemas[revision]; s != nil {
+		return s, nil
+	}
+	s, err := parse(revision)
+	if s != nil && err == nil { // the revision is one of those here, of which there are few
+		if read.schemas == nil {
+			read.schemas = map[string]*schema{}
+		}
+		read.schemas[revision] = s
+	}
+	return s, err
+}
+
+// parse reads the schema of a revision; nil if there is none.
+func parse(revision string) (*schema, error) {
 	packed, err := published.ReadFile("mcp/" + revision + ".json.gz")
 	if err != nil {
 		return nil, nil
@@ -102,7 +127,7 @@ func (v *Validator) Check(revision string, message *transport.Message, method st
 	s, known := v.schemas[revision]
 	if !known {
 		var err error
-		s, err = read(revision)
+		s, err = schemaOf(revision)
 		if err != nil {
 			return nil, err
 		}

@@ -15,7 +15,7 @@ var revisions = []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25",
 // has a result.
 func TestDefinitions(t *testing.T) {
 	for _, revision := range revisions {
-		s, err := read(revision)
+		s, err := parse(revision)
 		if err != nil {
 			t.Fatal(err)
 		}
