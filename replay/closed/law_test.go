@@ -44,6 +44,22 @@ func TestLaw(t *testing.T) {
 	}
 }
 
+// TestHeldBatch holds that both engines name a hang by the message at which the reader is, where it holds several that came
+// as one.
+func TestHeldBatch(t *testing.T) {
+	events := replaytest.Session(t, "> 1:call!\n< [~progress 1=]")
+	plan, err := explore.Modeled(events, closed.NotificationQueue(0), closed.Independent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan.Capacities, plan.Schedules, plan.Shrink = []explore.Capacity{{C2S: 2, S2C: 5}}, 1, -1
+	got := explore.Search(t, plan)
+	want := verdictOf(t, events, closed.Setup{Capacity: closed.Capacity{C2S: 2, S2C: 5}, Client: closed.NotificationQueue(0), Server: closed.Independent})
+	if got.Category != closed.BehindNotification || want.Category != closed.BehindNotification {
+		t.Errorf("%q and %q\n%s\n%s", got.Category, want.Category, got.Text(), want.Text())
+	}
+}
+
 // scale is the number of cases: more in make night.
 func scale(fast, soak int) int {
 	if os.Getenv("MCPREC_NIGHT") != "" {

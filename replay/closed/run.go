@@ -211,6 +211,8 @@ type Stop struct {
 	Works  bool // blocking
 	Held   int  // the frame in hand
 	Call   int  // the own frame with the call in flight; 0: none
+
+	Kind transport.MessageKind // of the message in that frame at which the loop is
 }
 
 // Stopped returns the place where the receive loop is stuck, or nil.
@@ -219,7 +221,7 @@ func (h *Half) Stopped() *Stop {
 	if s == nil {
 		return nil
 	}
-	stop := &Stop{Inside: s.inside, Never: s.releasedBy == forever && !s.answered, Works: h.model.kind == blockingHandlers, Held: int(s.readBefore)}
+	stop := &Stop{Inside: s.inside, Never: s.releasedBy == forever && !s.answered, Works: h.model.kind == blockingHandlers, Held: int(s.readBefore), Kind: h.recording.messages[s.held].kind}
 	if s.call >= 0 {
 		stop.Call = int(h.recording.frameOf(s.call).n)
 	}

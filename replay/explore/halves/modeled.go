@@ -207,7 +207,7 @@ func Stop(halves []*Modeled) (category, why string) {
 		if closed.IsBehind(category) {
 			continue
 		}
-		category = in.Last.Behind()
+		category = closed.Behind(stop.Kind)
 		if stop.Never {
 			category = closed.NeverSent
 		}
