@@ -3,6 +3,7 @@
 package procfs
 
 import (
+	"bufio"
 	"bytes"
 	"io"
 	"os"
@@ -20,10 +21,21 @@ func TestList(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _, _ = in.Close(), cmd.Wait() }()
+	_, err = io.WriteString(in, "cat runs\n") // until then it may still be this program
+	if err == nil {
+		_, err = bufio.NewReader(out).ReadString('\n')
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	list, err := List()
 	if err != nil {
 		t.Fatal(err)
