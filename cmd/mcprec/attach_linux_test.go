@@ -342,8 +342,7 @@ func whyUnrecorded(t *testing.T, archive *txtar.Archive) string {
 	before := unreadOf(server.Process.Pid)
 	answers, err := report.HangsInProcess(context.Background(), db, server.Process.Pid)
 	// The client is this process, which has other tests to run: it may seem to work when one looks.
-	for looks := 1; looks < 20 && err == nil && isStuck && len(answers[0].Findings) == 0; looks++ {
-		time.Sleep(20 * time.Millisecond)
+	for looks := 1; looks < 50 && err == nil && isStuck && len(answers[0].Findings) == 0; looks++ {
 		answers, err = report.HangsInProcess(context.Background(), db, server.Process.Pid)
 	}
 	if err != nil {

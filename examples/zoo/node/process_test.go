@@ -98,14 +98,8 @@ func TestCancelZero(t *testing.T) {
 // that is read together with the result of its call is lost.
 func TestProgressWithResult(t *testing.T) {
 	run(t, "typescript-sdk 2580 one chunk", "@modelcontextprotocol/client", func(dir string) zoo.Process {
-		client := external.Client{
-			Command: []string{"node", filepath.Join(dir, "client.mjs"), "%SERVER"},
-			PassOn:  []string{os.Args[0], passOn},
-		}
 		return zoo.Process{
-			Explore: func(events []store.Event, options external.Options) (external.Report, error) {
-				return external.ExploreClient(client, events, options)
-			},
+			Explore: client(dir, "client.mjs"),
 			Session: "testdata/progress.jsonl",
 			Want:    external.Different,
 			Says:    []string{"progress 1 2\n", "arrive together"},
@@ -118,14 +112,8 @@ func TestProgressWithResult(t *testing.T) {
 // client's own limit for a request.
 func TestUnreadErrors(t *testing.T) {
 	run(t, "typescript-sdk 2776 unread stderr", "@modelcontextprotocol/client", func(dir string) zoo.Process {
-		client := external.Client{
-			Command: []string{"node", filepath.Join(dir, "unread.mjs"), "%SERVER"},
-			PassOn:  []string{os.Args[0], passOn},
-		}
 		return zoo.Process{
-			Explore: func(events []store.Event, options external.Options) (external.Report, error) {
-				return external.ExploreClient(client, events, options)
-			},
+			Explore: client(dir, "unread.mjs"),
 			Session: "testdata/progress.jsonl",
 			Want:    external.Hang,
 			Says:    []string{"it does not read its server's standard error"},
@@ -154,14 +142,19 @@ func TestEndOfTextLost(t *testing.T) {
 
 // editor explores a client of the Agent Client Protocol.
 func editor(dir, program, says string) zoo.Process {
-	client := external.Client{Command: []string{"node", filepath.Join(dir, program), "%SERVER"}, PassOn: []string{os.Args[0], passOn}}
 	return zoo.Process{
-		Explore: func(events []store.Event, options external.Options) (external.Report, error) {
-			return external.ExploreClient(client, events, options)
-		},
+		Explore: client(dir, program),
 		Session: "testdata/agent.jsonl",
 		Want:    external.Different,
 		Says:    []string{says, "arrive together"},
+	}
+}
+
+// client returns what plays a session to a client, whose program is in a folder.
+func client(dir, program string) func([]store.Event, external.Options) (external.Report, error) {
+	client := external.Client{Command: []string{"node", filepath.Join(dir, program), "%SERVER"}, PassOn: []string{os.Args[0], passOn}}
+	return func(events []store.Event, options external.Options) (external.Report, error) {
+		return external.ExploreClient(client, events, options)
 	}
 }
 

@@ -25,8 +25,8 @@ func TestPointOrder(t *testing.T) {
 	}
 }
 
-// A client may ask for its HTTP at any time, also while the engine looks at what may happen. The race detector fails
-// the test of whoever does so if it must not be.
+// A client may ask for its HTTP at any time, also while the engine looks at what may happen: the race detector says
+// nothing of it.
 func TestWebAtAnyTime(t *testing.T) {
 	g := New(Options{})
 	var clients sync.WaitGroup

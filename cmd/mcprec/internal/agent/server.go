@@ -24,10 +24,10 @@ type Server struct {
 // mostBusy is how many answers are under way; further calls wait.
 const mostBusy = 2
 
-// limits say how long work may take. A test that is not about them has others: it may run where little is left of the
-// processor.
+// limits say how long an answer, and the search for one, may take.
 type limits struct{ answer, search time.Duration }
 
+// usual are the limits of every server but those of tests that are not about limits.
 var usual = limits{answer: 20 * time.Second, search: 8 * time.Second}
 
 // New returns a server over a store that was opened by [session.OpenReadOnly]. version is mcprec's.
