@@ -53,13 +53,11 @@ type clientPlayer struct {
 	asked   map[*timeline.Call]uint64 // the recorded events of the server's questions
 	pages   map[*timeline.Call]string // what a call asks for, see pageOf
 
-	pinged    *timeline.Call  // the latest ping that is not in the recording; nil: none
-	hasPinged map[uint64]bool // by the frame in front of which it went out
-	changes   string          // what the server may say of a list, see [changeOf]
-	hasTold   map[uint64]bool // where it has said so
-	hasLogged map[uint64]bool // in front of which frames it has written to its standard error
-	counts    []int           // of each frame in play: how many frames of the client came before it
-	play      play
+	pinged  *timeline.Call  // the latest ping that is not in the recording; nil: none
+	changes string          // what the server may say of a list, see [changeOf]
+	made    map[moment]bool // what this server has done in front of a frame
+	counts  []int           // of each frame in play: how many frames of the client came before it
+	play    play
 }
 
 // serverLine is what connects the recorded server with the client under test.
@@ -194,7 +192,7 @@ func (p *clientPlayer) begin(start int) {
 	p.pages = map[*timeline.Call]string{}
 	p.able, p.ahead = map[uint64]int{}, map[uint64]bool{}
 	p.pinged, p.isOver = nil, false
-	p.hasPinged, p.hasTold, p.hasLogged = map[uint64]bool{}, map[uint64]bool{}, map[uint64]bool{}
+	p.made = map[moment]bool{}
 	if stdio, isStdio := p.line.(stdioLine); isStdio {
 		p.errors = stdio.ErrorOutput()
 	}
@@ -371,8 +369,7 @@ func (p *clientPlayer) send(isStuck bool) bool {
 	if p.mayGo(sending{}) && p.interpose(first) {
 		return true
 	}
-	if _, logs := p.chosen(Stderr, first); logs && !p.hasLogged[first] {
-		p.hasLogged[first] = true
+	if p.once(Stderr, first) {
 		p.play.trace.add(Logged)
 		p.errors.Write(errorLines)
 		return true
@@ -401,6 +398,22 @@ func (p *clientPlayer) send(isStuck bool) bool {
 	return true
 }
 
+// moment is a place in front of a frame, for what is done there once.
+type moment struct {
+	kind Kind
+	seq  uint64
+}
+
+// once reports whether the schedule has a kind of choice at a frame that was not made yet, and counts it as made.
+func (p *clientPlayer) once(kind Kind, seq uint64) bool {
+	_, isChosen := p.chosen(kind, seq)
+	isNew := isChosen && !p.made[moment{kind, seq}]
+	if isNew {
+		p.made[moment{kind, seq}] = true
+	}
+	return isNew
+}
+
 // errorLines is how many bytes a server writes to its standard error: more than pipes and readers hold that nobody
 // empties.
 const errorLines = 1 << 20
@@ -408,14 +421,10 @@ const errorLines = 1 << 20
 // interpose sends what the schedule has in front of a frame, and reports whether there was something.
 func (p *clientPlayer) interpose(seq uint64) bool {
 	var line []byte
-	_, isPing := p.chosen(Ping, seq)
-	_, isChange := p.chosen(Change, seq)
 	switch {
-	case isPing && !p.hasPinged[seq]:
-		p.hasPinged[seq] = true
+	case p.once(Ping, seq):
 		line = fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%q,"method":%q}`, pingID, mcp.MethodPing)
-	case isChange && !p.hasTold[seq] && p.changes != "":
-		p.hasTold[seq] = true
+	case p.changes != "" && p.once(Change, seq):
 		line = fmt.Appendf(nil, `{"jsonrpc":"2.0","method":%q}`, p.changes)
 	default:
 		return false
