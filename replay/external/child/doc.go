@@ -12,8 +12,8 @@
 //
 // A [Program] says what to start, and a [Place] where: a folder, and a channel whose close ends the process at once.
 // A [Process] has [Ends]: [Pipes], or the connections over HTTP of the caller. A client starts its server itself: it
-// starts [PassOn] in the server's place, and a listener takes the pipes from there, and the [ErrorOutput]. A client over HTTP connects with an
-// [HTTPListener], which gives out its requests, each an [HTTPExchange], and takes the responses.
+// starts [PassOn] in the server's place, and a listener takes the pipes from there, and the [ErrorOutput]. A client over
+// HTTP connects with an [HTTPListener], which gives out its requests, each an [HTTPExchange], and takes the responses.
 //
 // # What it refuses to do
 //
