@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -153,8 +154,17 @@ func notNegative(flag string, n int) error {
 
 // completeWords makes a flag complete to one of the words.
 func completeWords(cmd *cobra.Command, flag string, words ...string) {
-	err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
-	if err != nil {
+	completeFlag(cmd, flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// completeFlag makes a flag complete to what words finds. It does so only where a shell asks: cobra
+// keeps each such flag, and all that it refers to, until the process ends, and a process may run
+// many command lines.
+func completeFlag(cmd *cobra.Command, flag string, words cobra.CompletionFunc) {
+	if len(os.Args) < 2 || !strings.HasPrefix(os.Args[1], cobra.ShellCompRequestCmd) {
+		return
+	}
+	if err := cmd.RegisterFlagCompletionFunc(flag, words); err != nil {
 		panic("unreachable: the flag is defined: " + err.Error())
 	}
 }
@@ -287,16 +297,13 @@ const oneLabel = "only sessions with this `LABEL`"
 // addFlag adds --label, which completes to the labels of the newest sessions.
 func (l *labels) addFlag(cmd *cobra.Command, usage string) {
 	cmd.Flags().VarP(l, "label", "l", usage)
-	err := cmd.RegisterFlagCompletionFunc("label", func(cmd *cobra.Command, _ []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	completeFlag(cmd, "label", func(cmd *cobra.Command, _ []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		_, found, err := newestSessions(cmd, prefix)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}
 		return found, cobra.ShellCompDirectiveNoFileComp
 	})
-	if err != nil {
-		panic("unreachable: the flag is defined: " + err.Error())
-	}
 }
 
 func (l *labels) String() string { return strings.Join(l.list(), " ") }

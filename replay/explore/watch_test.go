@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"runtime/pprof"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -23,19 +24,33 @@ import (
 
 var global sync.Mutex
 
+// ownProcess is the variable of the environment that names the test which has its process to itself.
+const ownProcess = "EXPLORE_ALONE"
+
+// TestMain fails if the tests leave many goroutines behind: those stand in every look at the stacks
+// that a later test takes. A hundred of them once cost half of the package's time.
+func TestMain(m *testing.M) {
+	status := m.Run()
+	if left := runtime.NumGoroutine(); status == 0 && os.Getenv(ownProcess) == "" && left > 20 {
+		fmt.Fprintf(os.Stderr, "the tests left %d goroutines behind: use inOwnProcess\n", left)
+		pprof.Lookup("goroutine").WriteTo(os.Stderr, 1)
+		status = 1
+	}
+	os.Exit(status)
+}
+
 // inOwnProcess reports whether the test has its process to itself. Otherwise it runs the
 // test in such a process, and the caller returns: which goroutines may hold a mutex is read
 // from the stacks of the whole process, and what a run leaves behind stays in them and makes
 // each later look at the stacks slower.
 func inOwnProcess(t *testing.T) bool {
 	t.Helper()
-	const name = "EXPLORE_ALONE"
-	if os.Getenv(name) == t.Name() {
+	if os.Getenv(ownProcess) == t.Name() {
 		return true
 	}
 	t.Parallel() // the process of its own does the work
 	cmd := exec.Command(os.Args[0], "-test.run=^"+strings.ReplaceAll(t.Name(), "/", "$/^")+"$", "-test.v", "-test.cpu="+fmt.Sprint(runtime.GOMAXPROCS(0)))
-	cmd.Env = append(os.Environ(), name+"="+t.Name())
+	cmd.Env = append(os.Environ(), ownProcess+"="+t.Name())
 	if out, err := cmd.CombinedOutput(); err != nil || !bytes.Contains(out, []byte("--- PASS: "+t.Name())) {
 		t.Errorf("%v\n%s", err, out)
 	}
