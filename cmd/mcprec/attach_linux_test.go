@@ -224,6 +224,7 @@ func TestAttachLeaves(t *testing.T) {
 // TestWhyUnrecorded plays the sessions of testdata/why without a recorder, and asks why of the server's process. It must
 // blame the right side, call nothing healthy stuck, and touch nothing that lies unread.
 func TestWhyUnrecorded(t *testing.T) {
+	t.Parallel()
 	if err := procfs.Supported(); err != nil {
 		t.Skip(err)
 	}

@@ -20,6 +20,7 @@ func leaving(program string) []string {
 // TestNothingLeft holds that neither processes nor folders are there after a command that runs servers or
 // clients, whatever ends it; after one that was killed, when the next one has run.
 func TestNothingLeft(t *testing.T) {
+	t.Parallel()
 	const seed = "../../fixtures/seed.jsonl"
 	mute, answers := leaving("cat >/dev/null"), leaving("mcprec serve "+seed)
 	commands := map[string][]string{
@@ -33,6 +34,7 @@ func TestNothingLeft(t *testing.T) {
 	for name, args := range commands {
 		for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGKILL} {
 			t.Run(name+" "+sig.String(), func(t *testing.T) {
+				t.Parallel()
 				run := startFertile(t, nil, args...)
 				run.awaitReady(t)
 				if err := run.cmd.Process.Signal(sig); err != nil {
@@ -40,12 +42,13 @@ func TestNothingLeft(t *testing.T) {
 				}
 				run.end(t, sig)
 				if sig == syscall.SIGKILL {
-					_ = exec.Command("mcprec", "drive", seed, "--", "true").Run() // the drive fails, and that is all the same
+					_ = run.command("drive", seed, "--", "true").Run() // the drive fails, and that is all the same
 				}
 				run.checkNothingLeft(t)
 			})
 		}
 		t.Run(name+" closed terminal", func(t *testing.T) {
+			t.Parallel()
 			screen, terminal := newTerminal(t)
 			run := startFertile(t, terminal, args...)
 			run.awaitReady(t)
@@ -64,6 +67,7 @@ func TestNothingLeft(t *testing.T) {
 		"made":    append([]string{"explore", "--store", t.TempDir(), "--orders", "4"}, answers...),
 	} {
 		t.Run(name+" ends", func(t *testing.T) {
+			t.Parallel()
 			run := startFertile(t, nil, args...)
 			run.awaitReady(t)
 			run.end(t, 0)
@@ -75,6 +79,7 @@ func TestNothingLeft(t *testing.T) {
 // fertile is a run of mcprec whose programs leave something behind.
 type fertile struct {
 	cmd    *exec.Cmd
+	temp   string // its folder for temporary files
 	said   bytes.Buffer
 	marked *os.File // has its end when mcprec and all that it has started have ended
 	ready  *bufio.Reader
@@ -83,7 +88,6 @@ type fertile struct {
 // startFertile starts mcprec, on a terminal of its own if there is one.
 func startFertile(t *testing.T, terminal *os.File, args ...string) *fertile {
 	t.Helper()
-	t.Setenv("TMPDIR", t.TempDir())
 	caught := make(chan os.Signal, 1) // what is caught here is not ignored there, as it would be under nohup
 	signal.Notify(caught, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	t.Cleanup(func() { signal.Stop(caught) })
@@ -92,7 +96,8 @@ func startFertile(t *testing.T, terminal *os.File, args ...string) *fertile {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = reader.Close() })
-	run := &fertile{cmd: exec.Command("mcprec", args...), marked: reader, ready: bufio.NewReaderSize(reader, 16)}
+	run := &fertile{temp: t.TempDir(), marked: reader, ready: bufio.NewReaderSize(reader, 16)}
+	run.cmd = run.command(args...)
 	run.cmd.ExtraFiles = []*os.File{writer}
 	run.cmd.Stdout, run.cmd.Stderr = &run.said, &run.said
 	if terminal != nil {
@@ -107,6 +112,13 @@ func startFertile(t *testing.T, terminal *os.File, args ...string) *fertile {
 		_ = terminal.Close()
 	}
 	return run
+}
+
+// command is mcprec with the run's folder for temporary files.
+func (f *fertile) command(args ...string) *exec.Cmd {
+	cmd := exec.Command("mcprec", args...)
+	cmd.Env = append(os.Environ(), "TMPDIR="+f.temp)
+	return cmd
 }
 
 func (f *fertile) awaitReady(t *testing.T) {
@@ -142,7 +154,7 @@ func (f *fertile) checkNothingLeft(t *testing.T) {
 	} else if err != nil {
 		t.Error(err)
 	}
-	entries, err := os.ReadDir(os.TempDir())
+	entries, err := os.ReadDir(f.temp)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,6 +25,8 @@ import (
 var update = flag.Bool("update", false, "rewrite the expected output in testdata/script")
 
 func TestMain(m *testing.M) {
+	// Many tests wait for what processes of theirs do. The flag of go test still has the last word.
+	_ = flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0)))
 	testscript.Main(m, map[string]func(){
 		"mcprec":       clockedMain,
 		"fakeserver":   fakeServer,
@@ -47,6 +50,7 @@ func TestMain(m *testing.M) {
 
 // TestScript runs testdata/script/*.txtar; see the README there.
 func TestScript(t *testing.T) {
+	t.Parallel()
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		UpdateScripts:       *update,

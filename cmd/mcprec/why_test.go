@@ -43,6 +43,7 @@ import (
 // TestWhy runs testdata/why/*.txtar: real process pairs that hang, or do not, and what why
 // says of them while they do and after each of three ends. See the README there.
 func TestWhy(t *testing.T) {
+	t.Parallel()
 	testscript.Run(t, testscript.Params{
 		Dir:           "testdata/why",
 		UpdateScripts: *update,
