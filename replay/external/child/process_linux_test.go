@@ -105,7 +105,7 @@ func TestEndlessOutput(t *testing.T) {
 		status   string
 	}{
 		"lines":     {"yes", 20 * time.Millisecond, true, procfs.Busy, ""},
-		"unheard":   {"yes", time.Hour, false, procfs.Busy, ""},
+		"unheard":   {"yes " + strings.Repeat("y", 1000), time.Hour, false, procfs.Busy, ""},
 		"in a line": {"cat /dev/zero", time.Hour, true, procfs.Ended, "a line of its output is too long: more than 256 MiB, which are not read"},
 	} {
 		t.Run(name, func(t *testing.T) {
