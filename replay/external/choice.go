@@ -38,6 +38,7 @@ const (
 const (
 	Ahead      Kind = "ahead"   // the client does not wait for the answer to First
 	Hold       Kind = "hold"    // the client answers no question from First until Last has gone out
+	Reverse    Kind = "reverse" // the client answers the questions behind First when the server is at rest, the last one first
 	Cancel     Kind = "cancel"  // the client cancels First in the same write
 	LateCancel Kind = "later"   // the client cancels First when the server is at rest, if it is unanswered
 	Crossed    Kind = "crossed" // the client cancels First when it is answered, as if the two had crossed on the way
@@ -85,7 +86,7 @@ var kinds = map[Kind]struct {
 }{
 	Join: {has: withLast}, Split: {has: withAt}, Unread: {has: withLast}, End: {},
 
-	Ahead: {}, Hold: {has: withLast}, Cancel: {}, LateCancel: {}, Crossed: {}, LateEnd: {}, Term: {}, Gone: {}, Order: {has: listed},
+	Ahead: {}, Hold: {has: withLast}, Reverse: {}, Cancel: {}, LateCancel: {}, Crossed: {}, LateEnd: {}, Term: {}, Gone: {}, Order: {has: listed},
 	Cut: {overHTTP: true}, HangUp: {overHTTP: true},
 
 	Early: {}, Late: {}, Repeat: {has: withAt}, Ping: {}, Change: {toldOnce: true}, Stderr: {toldOnce: true}, Close: {},
@@ -200,7 +201,7 @@ type frame struct {
 	split     int             // the byte at which it is split in two; 0: it has only one
 	beside    []uint64        // it, and the frames that could have gone out with it, in order
 	needs     []uint64        // frames before it, whose answers it needs
-	asks      bool            // a question of the server came before the next frame
+	questions int             // of the server, which came before the next frame
 
 	isResumable bool // of its response a client can come back for the rest
 

@@ -18,7 +18,7 @@ func TestToken(t *testing.T) {
 		nil,
 		{{Kind: Join, First: 5, Last: 6}},
 		{{Kind: Split, First: 7, Last: 7, At: 20}, {Kind: Cancel, First: 7, Last: 7}, {Kind: LateCancel, First: 8, Last: 8}, {Kind: End, First: 9, Last: 9}},
-		{{Kind: Unread, First: 2, Last: 9}, {Kind: Hold, First: 3, Last: 4}, {Kind: Ahead, First: 4, Last: 4}},
+		{{Kind: Unread, First: 2, Last: 9}, {Kind: Hold, First: 3, Last: 4}, {Kind: Reverse, First: 3, Last: 3}, {Kind: Ahead, First: 4, Last: 4}},
 		{{Kind: Order, First: 5, Last: 7, Frames: []uint64{7, 5, 6}}},
 		{{Kind: Term, First: 5, Last: 5}, {Kind: Gone, First: 7, Last: 7}},
 	} {
@@ -58,7 +58,7 @@ func FuzzToken(f *testing.F) {
 func TestList(t *testing.T) {
 	frames := []frame{
 		{seq: 2, isRequest: true, isHello: true, split: 4, beside: []uint64{2}},
-		{seq: 4, split: 4, beside: []uint64{4, 5, 7}, asks: true},
+		{seq: 4, split: 4, beside: []uint64{4, 5, 7}, questions: 1},
 		{seq: 5, isRequest: true, split: 4, beside: []uint64{5, 7}},
 		{seq: 7, isRequest: true, split: 4, beside: []uint64{7}},
 	}
@@ -126,7 +126,9 @@ func TestChoices(t *testing.T) {
 		{"initialize", stdio, []frame{hello}, "end1"},
 		{"a request that comes again", stdio, []frame{{seq: 4, isRequest: true, what: "a"}, {seq: 5, isRequest: true, what: "a"}, {seq: 6, isRequest: true, what: "b"}},
 			"end4 end5 end6 endrest4 endrest5 endrest6 cancel4 later4 cancel5 later5 cancel6 later6 unread4-6 unread5-6 unread6-6 term4 term6 gone4 gone6 crossed4 crossed6"},
-		{"one behind which the server asks", stdio, []frame{{seq: 4, asks: true}, {seq: 5}, {seq: 6}, {seq: 7}, {seq: 8}}, "end4 end5 end6 end7 end8 hold4-7"},
+		{"one behind which the server asks", stdio, []frame{{seq: 4, questions: 1}, {seq: 5}, {seq: 6}, {seq: 7}, {seq: 8}}, "end4 end5 end6 end7 end8 hold4-7"},
+		{"one behind which it asks twice", stdio, []frame{{seq: 4, questions: 2}}, "end4 hold4-4 reverse4"},
+		{"the same over HTTP", web, []frame{{seq: 4, questions: 2}}, "end4 hold4-4"},
 		{"two that may go out at once", stdio, []frame{{seq: 1, isHello: true, beside: []uint64{1, 4}}, {seq: 4, beside: []uint64{4, 5}}}, "join1-4 join4-5 end1 end4"},
 		{"the same over HTTP", web, []frame{{seq: 1, isHello: true, beside: []uint64{1, 4}}, {seq: 4, beside: []uint64{4, 5}}}, "join4-5 end1 end4"},
 		{"a request over HTTP", web, []frame{{seq: 4, isRequest: true}}, "end4 cancel4 later4 unread4-4 hangup4 crossed4"},

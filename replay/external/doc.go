@@ -46,12 +46,11 @@
 // # Source files
 //
 //	choice.go     choices, tokens, and which are tried
-//	peer.go       what a search needs of an end under test: one play, its choices
-//	server.go, to_server.go      a server under test, and one play of the client's half to it
+//	peer.go       what a search needs of an end under test: one play, its choices, the session of one play
+//	server.go, to_server*.go     a server under test, and one play of the client's half to it
 //	client.go, to_client.go      a client under test, and one play of the server's half to it
 //	to_client_http.go            what such a play has over HTTP beside
 //	web_linux.go, web_other.go, response.go  the connections to a server over HTTP
-//	played_session.go  the session of one play
 //	recorded_hang.go  the cancellations that put an end to a hang, which are not played
 //	serial.go     whether an order of the calls explains the answers
 //	explore.go    the search, and its confirmation in fresh processes

@@ -28,7 +28,7 @@ const (
 	Lingers   Fault = "does not exit"    // a server goes on after the end of its input, a client after that of its server
 	NotSerial Fault = "race"             // no order of the calls explains the answers to a burst of them
 	Different Fault = "different output" // a client prints otherwise than in the recorded order
-	Unequal   Fault = "different answer" // a server answers a message otherwise that comes in two parts
+	Unequal   Fault = "different answer" // a server answers otherwise when a message comes in two parts, or two answers in the other order
 	NoSession Fault = "no new session"   // a client that got 404 for its session ended without beginning another
 )
 
@@ -462,7 +462,9 @@ func (x *explorer) judge(schedule Schedule, played play) error {
 	case same(played.answers, x.plain.answers, x.unstable):
 		return nil
 	case len(schedule) == 1 && schedule[0].Kind == Split:
-		return x.compareParts(schedule, played)
+		return x.compareAnswers(schedule, played, changed)
+	case len(schedule) == 1 && schedule[0].Kind == Reverse:
+		return x.compareAnswers(schedule, played, x.begunToFail)
 	}
 	return x.serialise(schedule, played)
 }
@@ -633,6 +635,9 @@ func (x *explorer) add(schedule Schedule, found *fault, held int, played play) {
 	f.Lines = played.lines
 	if found.kind == Lingers && x.peer.name() == "server" {
 		f.When = map[Kind]string{"": "its input closes", Term: "it gets SIGTERM, and its input closes then", Gone: "its output closes, and its input then"}[found.at]
+	}
+	if found.kind == Unequal {
+		f.When = map[Kind]string{Split: "a message comes in two parts", Reverse: "two questions of the server are answered in the other order"}[found.at]
 	}
 	if found.kind == Hang || found.kind == Lingers {
 		f.Stand = found.look.String()

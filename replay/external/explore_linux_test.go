@@ -68,7 +68,8 @@ func serve(fault string) (status int) {
 	}
 	var rest []byte
 	answered := map[string]bool{}
-	var work *transport.Message // the call that goes on until the call finish comes
+	var work *transport.Message  // the call that goes on until the call finish comes, or both answers
+	var said []transport.Message // the answers to the questions of the call both
 	for {
 		size, err := os.Stdin.Read(page)
 		if err != nil {
@@ -97,6 +98,21 @@ func serve(fault string) (status int) {
 				case "reads at its end":
 					awaitEndOf(os.Stdin)
 				}
+			case "":
+				said = append(said, m)
+				if len(said) < 2 {
+					continue
+				}
+				isModel := func(m transport.Message) bool { return transport.MemberText(m.Result, "model") != "" }
+				switch {
+				case fault == "takes answers as they come" && isModel(said[0]):
+					answer(*work, `{"content":[{"type":"text","text":"no list of roots"}],"isError":true}`)
+				case fault == "says how they came":
+					answer(*work, fmt.Sprintf(`{"content":[{"type":"text","text":"%s, %s"}]}`, said[0].ID[1:5], said[1].ID[1:5]))
+				default:
+					answer(*work, `{"content":[]}`)
+				}
+				work, said = nil, nil
 			case "notifications/cancelled":
 				if id := timeline.CancelledID(m); fault == "dies" || fault == "dies of a late cancellation" && answered[string(id)] {
 					fmt.Fprintln(os.Stderr, "boom")
@@ -112,6 +128,12 @@ func serve(fault string) (status int) {
 				}
 				if fault == "holds" {
 					go hold(make(chan bool))
+					continue
+				}
+				if timeline.TargetOf(m) == "both" {
+					work = &m
+					fmt.Println(`{"jsonrpc":"2.0","id":"roots","method":"roots/list"}`)
+					fmt.Println(`{"jsonrpc":"2.0","id":"model","method":"sampling/createMessage","params":{"maxTokens":1,"messages":[]}}`)
 					continue
 				}
 				if timeline.TargetOf(m) == "work" {
@@ -312,7 +334,7 @@ func TestInPartsAndCrossed(t *testing.T) {
 	events[4].Payload = bytes.Replace(events[4].Payload, []byte(`"arguments":{}`), []byte(`"arguments":{"note":"żółć"}`), 1)
 	events[5].Payload = bytes.Replace(events[5].Payload, []byte(`"text":"1"`), []byte(`"text":"żółć"`), 1)
 	for fault, want := range map[string]string{
-		"breaks characters":           "DIFFERENT ANSWER: a message that comes in two parts is answered otherwise than a whole one: tools/call add (#5)",
+		"breaks characters":           "DIFFERENT ANSWER when a message comes in two parts: tools/call add (#5)",
 		"dies of a late cancellation": "DIED: the server ended: exit status 3: boom",
 		"healthy":                     "nothing was found",
 	} {
@@ -323,6 +345,31 @@ func TestInPartsAndCrossed(t *testing.T) {
 				t.Errorf("%v, found:\n%s", err, report.Text())
 			}
 		})
+	}
+}
+
+// TestQuestionsReversed holds that two questions of a server are answered in the other order, too, and that it is a
+// fault if a call fails then: the server takes the answers as they come, and not by their ids.
+func TestQuestionsReversed(t *testing.T) {
+	events, say := newSession()
+	say(c2s, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"sampling":{}},"clientInfo":{"name":"c","version":"1"}}}`)
+	say(s2c, `{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"counter","version":"1"}}}`)
+	say(c2s, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	say(c2s, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"both","arguments":{}}}`)
+	say(s2c, `{"jsonrpc":"2.0","id":"roots","method":"roots/list"}`)
+	say(s2c, `{"jsonrpc":"2.0","id":"model","method":"sampling/createMessage","params":{"maxTokens":1,"messages":[]}}`)
+	say(c2s, `{"jsonrpc":"2.0","id":"roots","result":{"roots":[]}}`)
+	say(c2s, `{"jsonrpc":"2.0","id":"model","result":{"role":"assistant","model":"m","content":{"type":"text","text":"yes"}}}`)
+	say(s2c, `{"jsonrpc":"2.0","id":1,"result":{"content":[]}}`)
+	for fault, want := range map[string]string{
+		"takes answers as they come": "DIFFERENT ANSWER when two questions of the server are answered in the other order: tools/call both (#5); reproduced 3 times out of 3",
+		"says how they came":         "nothing was found", // which is no fault
+		"healthy":                    "nothing was found",
+	} {
+		report, err := Explore(counter(fault), *events, Options{Schedules: 40})
+		if err != nil || !strings.Contains(report.Text(), want) || len(report.Findings) > 1 {
+			t.Errorf("%s: %v, found:\n%s", fault, err, report.Text())
+		}
 	}
 }
 

@@ -1,7 +1,11 @@
 package external
 
 import (
+	"strings"
+
 	"github.com/mcprec/mcprec/replay/external/child"
+	"github.com/mcprec/mcprec/replay/timeline"
+	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/procfs"
 )
@@ -33,6 +37,7 @@ type play struct {
 	found   *fault            // nil: nothing is wrong
 	answers map[uint64]string // of a server, by the event of the request, without ids and folders
 	errors  map[uint64]string // of a server: its answers that are errors, by the event of the request, and with its name
+	failed  map[uint64]bool   // of a server: the requests that have failed, by an error of MCP or of the tool
 	output  string            // of a client, without the folder
 	frames  []frame           // as they went out
 
@@ -58,7 +63,7 @@ type fault struct {
 	kind   Fault
 	events []uint64 // the requests that it is about, or of a client the frames
 	look   procfs.Look
-	at     Kind // of a server that does not exit: [Term] or [Gone]; "": the end of its input alone
+	at     Kind // of a server that does not exit: [Term] or [Gone], or "" for the end of its input alone; of other answers: [Split] or [Reverse]
 	detail string
 	about  string // what tells it from other findings, in place of the names of its events; "": these do
 }
@@ -82,4 +87,33 @@ func linesOf(process *child.Process, found *fault) []string {
 		return nil
 	}
 	return process.Lines()
+}
+
+// playedSession is the session of one play: the frames of the recorded end, in the order in which they went out, and
+// those of the process, as they were heard. Its Model is the only index of open requests that a player has; what a
+// player knows of a call beside, it keeps by the Call.
+type playedSession struct {
+	*timeline.Model
+	events uint64 // so far
+}
+
+func newPlayedSession() *playedSession { return &playedSession{Model: timeline.NewModel(timeline.All)} }
+
+// take takes a frame. A play is one session of one client, so ids are unique in it, over HTTP as well. An answer
+// whose id is the request's but for its type is none here: an end under test has to give the id as it got it.
+func (s *playedSession) take(dir transport.Direction, frame transport.Frame) timeline.Step {
+	s.events++
+	step := s.Take(store.Event{Seq: s.events, Kind: store.Frame, Dir: dir, Payload: frame.Bytes})
+	for i := range step.Messages {
+		if m := &step.Messages[i]; m.Role == timeline.Answers && m.Retyped {
+			s.Lose(step.Messages[i : i+1])
+			m.Call, m.Role = nil, timeline.Unlinked
+		}
+	}
+	return step
+}
+
+// nameOf names a call, such as "tools/call echo".
+func nameOf(call *timeline.Call) string {
+	return strings.TrimSpace(call.Method + " " + call.Target)
 }

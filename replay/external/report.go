@@ -44,7 +44,7 @@ type Finding struct {
 	Certain  bool      `json:"certain"` // false: something else than mcprec could still have moved the server
 	Requests []Request `json:"requests"`
 	Stand    string    `json:"stand,omitempty"` // how the end under test stands, at a hang
-	When     string    `json:"when,omitempty"`  // a server does not exit
+	When     string    `json:"when,omitempty"`  // a server does not exit, or answers otherwise
 	Detail   string    `json:"detail,omitempty"`
 	Lines    []string  `json:"lines,omitempty"` // of source, that hold what waits at a hang
 	Choices  []string  `json:"choices"`         // in words
@@ -253,7 +253,7 @@ func (f Finding) aboutServer() string {
 		return strings.TrimSuffix(f.head("DOES NOT EXIT", "does not exit")+" when "+f.When+": "+f.Stand+"; "+f.Detail, "; ")
 	}
 	if f.Kind == Unequal {
-		return "DIFFERENT ANSWER: a message that comes in two parts is answered otherwise than a whole one: " + requests
+		return "DIFFERENT ANSWER when " + f.When + ": " + requests
 	}
 	if len(f.Requests) == 1 {
 		return "RACE: these calls affect each other: together with what goes before it, another answer than alone: " + requests

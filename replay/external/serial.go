@@ -159,16 +159,19 @@ func (x *explorer) difference(answers map[uint64]string, orders *serial) string 
 	return ""
 }
 
-// compareParts confirms that a server answers otherwise when a message comes in two parts: these say the same as the
-// whole, and come in the recorded order.
-func (x *explorer) compareParts(schedule Schedule, played play) error {
-	inOrder := &serial{unstable: x.unstable, outcomes: []map[uint64]string{x.plain.answers}}
-	found := &fault{kind: Unequal, look: procfs.Look{Activity: procfs.Ended}}
-	for _, f := range x.plain.frames {
-		if answer, isThere := played.answers[f.seq]; isThere && !x.unstable[f.seq] && answer != x.plain.answers[f.seq] {
-			found.events = append(found.events, f.seq)
+// compareAnswers confirms that a server answers otherwise although its requests come whole and in the recorded order: a
+// message comes in two parts, or the answers to its questions in another order. matters reports whether that is a fault
+// of an answer: one that lists what came as it came may say that in another order.
+func (x *explorer) compareAnswers(schedule Schedule, played play, matters func(played play, seq uint64) bool) error {
+	others := func(played play) (list []uint64) {
+		for _, f := range x.plain.frames {
+			if answer, isThere := played.answers[f.seq]; isThere && !x.unstable[f.seq] && answer != x.plain.answers[f.seq] && matters(played, f.seq) {
+				list = append(list, f.seq)
+			}
 		}
+		return list
 	}
+	found := &fault{kind: Unequal, events: others(played), look: procfs.Look{Activity: procfs.Ended}, at: schedule[0].Kind}
 	if len(found.events) == 0 || x.told[x.keyOf(found)] {
 		return nil
 	}
@@ -179,18 +182,26 @@ func (x *explorer) compareParts(schedule Schedule, played play) error {
 		if err != nil {
 			return err
 		}
-		if again.isWhole() && !inOrder.explains(again.answers) {
+		if again.isWhole() && len(others(again)) > 0 {
 			held++
 		}
 	}
 	if err := x.steady(); err != nil { // a clock in an answer differs by now
 		return err
 	}
-	if held < times || inOrder.explains(played.answers) {
+	if held < times || len(others(played)) == 0 {
 		return nil // answers that vary by themselves
 	}
 	x.told[x.keyOf(found)] = true
-	found.detail = x.difference(played.answers, inOrder)
+	found.detail = x.difference(played.answers, &serial{unstable: x.unstable, outcomes: []map[uint64]string{x.plain.answers}})
 	x.add(schedule, found, held, played)
 	return nil
+}
+
+// changed reports true: whoever reads a message in parts must answer the whole.
+func changed(play, uint64) bool { return true }
+
+// begunToFail reports whether an answer says that a request has failed, and has not said so in the recorded order.
+func (x *explorer) begunToFail(played play, seq uint64) bool {
+	return played.failed[seq] && !x.plain.failed[seq]
 }

@@ -191,7 +191,7 @@ func (s serverPeer) playWith(half clientHalf, schedule Schedule, patience child.
 		defer process.Kill()
 		p := &player{
 			schedule: schedule, patience: patience, dir: at.Dir, recorded: cmp.Or(s.Folder, child.FolderMark), half: half, process: process, line: line, http: http,
-			session: newPlayedSession(), requests: map[*timeline.Call]*request{}, play: play{answers: map[uint64]string{}, trace: newTrace(s.keeps)},
+			session: newPlayedSession(), requests: map[*timeline.Call]*request{}, play: play{answers: map[uint64]string{}, failed: map[uint64]bool{}, trace: newTrace(s.keeps)},
 		}
 		p.run()
 		p.play.trace.giveUp(p.play.found)
@@ -237,7 +237,7 @@ func droppedIn(events []store.Event) map[planned]bool {
 
 // choices returns the choices of the client that can be made alone, by kind.
 func (s serverPeer) choices(frames []frame) [][]Choice {
-	var ends, lateEnds, cancels, splits, holds, unread, cuts, hangUps, terms, gone, crossed []Choice
+	var ends, lateEnds, cancels, splits, holds, reversed, unread, cuts, hangUps, terms, gone, crossed []Choice
 	asked := map[string]bool{}
 	for i, f := range frames {
 		ends = append(ends, Choice{Kind: End, First: f.seq, Last: f.seq})
@@ -251,8 +251,11 @@ func (s serverPeer) choices(frames []frame) [][]Choice {
 			splits = append(splits, Choice{Kind: Split, First: f.seq, Last: f.seq, At: f.split})
 		}
 		last := frames[min(i+3, len(frames)-1)].seq
-		if f.asks {
+		if f.questions > 0 {
 			holds = append(holds, Choice{Kind: Hold, First: f.seq, Last: last})
+		}
+		if f.questions > 1 && s.URL == "" { // over HTTP each answer has a connection of its own
+			reversed = append(reversed, Choice{Kind: Reverse, First: f.seq, Last: f.seq})
 		}
 		if f.isRequest && !f.isHello {
 			unread = append(unread, Choice{Kind: Unread, First: f.seq, Last: last})
@@ -277,7 +280,7 @@ func (s serverPeer) choices(frames []frame) [][]Choice {
 	if s.URL != "" { // the answer to initialize names the session
 		together = slices.DeleteFunc(slices.Clone(frames), func(f frame) bool { return f.isHello })
 	}
-	return append(joins(together), ends, lateEnds, cancels, splits, holds, unread, cuts, hangUps, terms, gone, crossed)
+	return append(joins(together), ends, lateEnds, cancels, splits, holds, reversed, unread, cuts, hangUps, terms, gone, crossed)
 }
 
 // joins implements peer: of a client the requests meet.
@@ -309,6 +312,8 @@ func (s serverPeer) words(c Choice, name func(uint64) string) string {
 		return fmt.Sprintf("the client reads nothing from %s until %s has gone out", first, last)
 	case Hold:
 		return fmt.Sprintf("the client answers no question from %s until %s has gone out", first, last)
+	case Reverse:
+		return fmt.Sprintf("the client answers the questions behind %s when the server sleeps, the last one first", first)
 	case Cancel:
 		if isWeb {
 			return fmt.Sprintf("the client cancels %s at once", first)

@@ -34,6 +34,7 @@ type player struct {
 	kept    []sending // answers that are held
 	until   uint64    // nothing is read until this frame has gone out; 0: all is read
 	holding uint64    // no question is answered until this frame has gone out
+	reverse bool      // the questions behind the last frame are answered when the server is at rest, the last one first
 	asked   bool      // the server has asked something since the last frame
 
 	play play
@@ -110,7 +111,7 @@ func (p *player) take(frames []transport.Frame) {
 		switch {
 		case !isAnswer(f):
 			p.ready = append(p.ready, s)
-		case p.holding != 0:
+		case p.holding != 0, p.reverse:
 			p.kept = append(p.kept, s)
 		default:
 			p.answer(s)
@@ -134,6 +135,9 @@ func (p *player) release() {
 	p.holding = 0
 	kept := p.kept
 	p.kept = nil
+	if p.reverse {
+		slices.Reverse(kept)
+	}
 	for _, s := range kept {
 		p.answer(s)
 	}
@@ -185,6 +189,7 @@ func (p *player) send(chunk []sending) (how Choice) {
 	var behind []sending
 	var hangUps []*request
 	var splits []int
+	p.reverse = false
 	for i, s := range chunk {
 		about, requests := p.describe(s)
 		if i == 0 {
@@ -210,6 +215,8 @@ func (p *player) send(chunk []sending) (how Choice) {
 				p.until = c.Last
 			case Hold:
 				p.holding = c.Last
+			case Reverse:
+				p.reverse = true
 			case Cancel:
 				behind = append(behind, p.cancel(requests)...)
 			case Cut:
@@ -335,7 +342,7 @@ func (p *player) rest() (isOver bool) {
 		}
 		p.play.trace.rest(len(p.owed()) > 0)
 		p.cancelLate()
-		if p.cancelAnswered() {
+		if p.cancelAnswered() || p.answerReversed() {
 			continue
 		}
 		if p.http != nil && look.Activity != procfs.Ended && !p.process.Unread && p.http.proceed() {
@@ -420,6 +427,15 @@ func (p *player) cancelAnswered() bool {
 	return false
 }
 
+// answerReversed answers the questions that wait for the server to be at rest, and reports whether there were any.
+func (p *player) answerReversed() bool {
+	if !p.reverse || p.holding != 0 || len(p.kept) == 0 {
+		return false
+	}
+	p.release()
+	return true
+}
+
 // hear takes what the server has said, and reports whether it was anything.
 func (p *player) hear() (isMore bool) {
 	for _, f := range p.line.Said() {
@@ -437,7 +453,7 @@ func (p *player) hear() (isMore bool) {
 			case transport.Request:
 				p.asked = true
 				if last := len(p.play.frames) - 1; last >= 0 {
-					p.play.frames[last].asks = true
+					p.play.frames[last].questions++
 				}
 			}
 		}
@@ -461,6 +477,7 @@ func (p *player) hearAnswer(m *timeline.Message) {
 	}
 	if r.isOwed {
 		p.play.answers[r.seq] = p.canonical(m.Message)
+		p.play.failed[r.seq] = m.Call.Failure != ""
 		if m.Error != nil {
 			if p.play.errors == nil {
 				p.play.errors = map[uint64]string{}
@@ -486,178 +503,6 @@ func (p *player) canonical(m transport.Message) string {
 		}
 	}
 	return strings.ReplaceAll(string(body), p.dir, child.FolderMark)
-}
-
-// end ends the client's output: how is the choice to do so early, and "" when all is said. Then it hears the
-// server out.
-func (p *player) end(how Kind) {
-	if how == LateEnd {
-		p.awaitRest()
-	}
-	isAtOnce := how == End && p.http == nil // the pipe keeps what was written
-	if !isAtOnce && !p.awaitTaken() {
-		return
-	}
-	p.line.End()
-	p.process.Unread = false
-	p.play.trace.mute(false)
-	p.play.trace.add(Ended)
-	if p.http != nil {
-		p.leave()
-		return
-	}
-	p.asked = len(p.kept) > 0
-	if look := p.awaitEnd(p.patience); look.Activity != procfs.Ended {
-		p.failStill(look)
-		return
-	}
-	switch {
-	case p.process.Status() != "":
-		p.fail(Died, procfs.Look{Activity: procfs.Ended}, p.process.Status())
-	case p.asked: // a question cannot be answered any more
-	case how == LateEnd && len(p.owed()) > 0:
-		p.fail(Lost, procfs.Look{Activity: procfs.Ended}, "")
-	case how == End:
-		for _, r := range p.owed() {
-			p.play.dropped = append(p.play.dropped, r.seq)
-		}
-	}
-}
-
-// endRoughly ends a server otherwise than by the end of its input. MCP (basic/lifecycle, Shutdown) has the client close
-// the server's input, and send SIGTERM to one that goes on. So a server may go on after the signal, or when nobody reads
-// what it says, as long as its input is open: when that has ended too it must end, with whatever status. It owes nothing.
-func (p *player) endRoughly(how Choice) {
-	if how.Kind == Term {
-		p.awaitRest()
-		if p.process.IsGone() { // before the signal
-			if p.process.Status() != "" {
-				p.fail(Died, procfs.Look{Activity: procfs.Ended}, p.process.Status())
-			}
-			return
-		}
-	}
-	p.process.Unread = false
-	if how.Kind == Term {
-		p.play.trace.add(Signaled)
-		p.process.Terminate()
-	}
-	if look := p.awaitEnd(child.Searching); look.Activity == procfs.Ended {
-		return
-	}
-	p.play.trace.rest(false)
-	p.play.trace.add(Ended)
-	p.line.End()
-	if look := p.awaitEnd(p.patience); look.Activity != procfs.Ended {
-		p.failStays(look, how.Kind)
-	} else if how.Kind == Term {
-		p.play.outlasted = append(p.play.outlasted, how.First)
-	}
-}
-
-// awaitEnd hears the server until it has ended, or is at rest and nothing is worth waiting for.
-func (p *player) awaitEnd(patience child.Patience) (look procfs.Look) {
-	for began := time.Now(); ; {
-		look, isMoved := p.process.Settle(patience)
-		isOver := look.Activity == procfs.Ended || !patience.IsWorthIt(look, time.Since(began))
-		switch {
-		case isMoved:
-			p.hear()
-		case isOver:
-			p.hear()
-			return look
-		default:
-			time.Sleep(500 * time.Microsecond) // until its timer, or what is outside, has moved it
-		}
-	}
-}
-
-// awaitRest waits until the server is at rest.
-func (p *player) awaitRest() {
-	for isMoved := true; isMoved; p.hear() {
-		_, isMoved = p.process.Settle(p.patience)
-	}
-	p.play.trace.rest(len(p.owed()) > 0)
-}
-
-// awaitTaken waits until the server has read what was written, and reports whether it has.
-func (p *player) awaitTaken() bool {
-	for began := time.Now(); p.line.Untaken() > 0; {
-		look, isMoved := p.process.Settle(p.patience)
-		if isMoved {
-			p.hear()
-			continue
-		}
-		if look.Activity == procfs.Ended || p.line.Untaken() == 0 {
-			break
-		}
-		if !p.patience.IsWorthIt(look, time.Since(began)) {
-			p.failStill(look)
-			return false
-		}
-	}
-	return true
-}
-
-// failStill notes that a server at rest has not read all that it was sent, or goes on after its end.
-func (p *player) failStill(look procfs.Look) {
-	if untaken := p.line.Untaken(); untaken > 0 {
-		p.fail(Hang, look, fmt.Sprintf("%d bytes that it was sent are not read", untaken))
-		return
-	}
-	p.failStays(look, "")
-}
-
-// failStays notes that a server goes on after its end; at is how that came. One that did not get SIGTERM gets it now,
-// as from a client that has lost its patience.
-func (p *player) failStays(look procfs.Look, at Kind) {
-	detail := ""
-	if at != Term {
-		p.play.trace.add(Signaled)
-		p.process.Terminate()
-		detail = "SIGTERM ends it"
-		if after := p.awaitEnd(child.Searching); after.Activity != procfs.Ended {
-			detail = "SIGTERM does not end it either"
-		}
-	}
-	p.fail(Lingers, look, detail)
-	p.play.found.at = at
-}
-
-// leave ends a session over HTTP, whose server goes on: it must answer the end, and the beginning of another
-// session, if only with a status.
-func (p *player) leave() {
-	for _, r := range p.owed() {
-		r.isOwed = false
-	}
-	if isAnswered := p.awaitOwed("the end of the session has no response"); !isAnswered || p.process.IsGone() {
-		return
-	}
-	p.play.open = p.http.open()
-	if p.http.again() {
-		p.awaitOwed("after the session the beginning of another one has no response")
-	}
-}
-
-// awaitOwed waits until all requests have a response, if only a status, and the server is at rest.
-func (p *player) awaitOwed(otherwise string) (isAnswered bool) {
-	for began := time.Now(); ; {
-		look, isMoved := p.process.Settle(p.patience)
-		switch {
-		case isMoved:
-			p.line.Said() // nobody listens to it any more
-		case look.Activity == procfs.Ended && p.process.Status() != "":
-			p.fail(Died, look, p.process.Status())
-			return false
-		case look.Activity == procfs.Ended, len(p.http.owed()) == 0:
-			return true
-		case !p.patience.IsWorthIt(look, time.Since(began)):
-			p.fail(Hang, look, otherwise)
-			return false
-		default:
-			time.Sleep(500 * time.Microsecond) // until its timer, or what is outside, has moved it
-		}
-	}
 }
 
 // fail notes a fault of the server, which is about the requests that have no answer.
