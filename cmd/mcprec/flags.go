@@ -158,8 +158,8 @@ func completeWords(cmd *cobra.Command, flag string, words ...string) {
 }
 
 // completeFlag makes a flag complete to what words finds. It does so only where a shell asks: cobra
-// keeps each such flag, and all that it refers to, until the process ends, and a process may run
-// many command lines.
+// keeps each such flag, and all that it refers to, until the process ends, and a process of the tests
+// runs thousands of command lines.
 func completeFlag(cmd *cobra.Command, flag string, words cobra.CompletionFunc) {
 	if len(os.Args) < 2 || !strings.HasPrefix(os.Args[1], cobra.ShellCompRequestCmd) {
 		return
