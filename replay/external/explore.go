@@ -132,7 +132,7 @@ func (x *explorer) run() error {
 		}
 		if len(schedule) == 0 {
 			_, err = x.playPlain()
-			x.show(nil, x.plain)
+			x.show(schedule.Token(), nil, x.plain)
 			return err
 		}
 		x.report.Planned = 1
@@ -209,7 +209,7 @@ func (x *explorer) tryAll(schedules []Schedule, wanted int) error {
 		}
 		x.count(first.play)
 		if x.Token != "" {
-			x.show(nil, first.play)
+			x.show(first.schedule.Token(), nil, first.play)
 		}
 		if err := x.judge(first.schedule, first.play); err != nil {
 			return err
@@ -654,7 +654,7 @@ func (x *explorer) add(schedule Schedule, found *fault, held int, played play) {
 		f.Stand += fmt.Sprintf("; mcprec has waited for %v", waited) // one timer behind the other
 	}
 	x.report.Findings = append(x.report.Findings, f)
-	x.show(&f, played)
+	x.show(f.Token, &f, played)
 	if x.Found != nil {
 		x.Found(f)
 	}

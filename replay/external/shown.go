@@ -20,6 +20,7 @@ import (
 
 // Shown is one play as it went, for those who want to see it, or to have it without mcprec.
 type Shown struct {
+	Token   string   // of the play
 	Finding *Finding // nil: the play shows nothing
 	Moves   []Move
 	Until   time.Duration // when mcprec waited no longer for what did not come; 0: the play did not end so
@@ -183,11 +184,11 @@ func (t *trace) leave(p *child.Process) {
 }
 
 // show keeps a play, with its finding if it has one.
-func (x *explorer) show(f *Finding, played play) {
+func (x *explorer) show(token string, f *Finding, played play) {
 	if played.trace == nil || x.report.Shown != nil && x.report.Shown.Finding != nil {
 		return
 	}
-	s := &Shown{Finding: f, Moves: played.trace.moves, Until: played.trace.until, from: transport.ClientToServer, ids: map[uint64]json.RawMessage{}}
+	s := &Shown{Token: token, Finding: f, Moves: played.trace.moves, Until: played.trace.until, from: transport.ClientToServer, ids: map[uint64]json.RawMessage{}}
 	if x.peer.name() == "client" {
 		s.from = transport.ServerToClient
 	}

@@ -57,13 +57,9 @@ func (p Play) Write(out, script cli.File, stdout, stderr io.Writer) error {
 
 // Session writes the play as a session.
 func (p Play) Session(w io.Writer) error {
-	token := "x1.default"
-	if p.Shown.Finding != nil {
-		token = p.Shown.Finding.Token
-	}
 	header := store.Header{
-		ID: store.DeriveSessionID([]byte(string(p.Of.Header.ID) + token)), Start: time.Now(), Transport: "stdio",
-		Label: "explore " + token, Command: p.Server.Command, Recorder: p.Recorder,
+		ID: store.DeriveSessionID([]byte(string(p.Of.Header.ID) + p.Shown.Token)), Start: time.Now(), Transport: "stdio",
+		Label: "explore " + p.Shown.Token, Command: p.Server.Command, Recorder: p.Recorder,
 	}
 	switch {
 	case p.Server.URL != "":
