@@ -189,3 +189,37 @@ func looking() {
 //
 //	saying METHOD URL SESSION BODY [HEADER VALUE]
 func saying() { remoteSay(os.Args[1], os.Args[2], os.Args[3], os.Args[4], os.Args[5:]...) }
+
+// TestNothingByChance holds that no script wants a word to be absent that a time, an id or a hash may have: 4711 stood
+// in the nanoseconds of a session once.
+func TestNothingByChance(t *testing.T) {
+	t.Parallel()
+	paths, err := filepath.Glob("testdata/script/*.txtar")
+	if err != nil || len(paths) < 50 {
+		t.Fatalf("%d scripts, %v", len(paths), err)
+	}
+	for _, path := range paths {
+		script, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		number := 0
+		for line := range strings.Lines(string(script)) {
+			number++
+			command, pattern, _ := strings.Cut(strings.TrimSpace(strings.TrimPrefix(line, "! ")), " ")
+			if !strings.HasPrefix(line, "! ") || !slices.Contains([]string{"grep", "stdout", "stderr"}, command) {
+				continue
+			}
+			if quoted, isQuoted := strings.CutPrefix(pattern, "'"); isQuoted {
+				pattern, _, _ = strings.Cut(quoted, "'")
+			} else {
+				pattern, _, _ = strings.Cut(pattern, " ")
+			}
+			for word := range strings.SplitSeq(pattern, "|") {
+				if word != "" && len(word) < 8 && strings.Trim(word, "0123456789abcdef") == "" {
+					t.Errorf("%s:%d: %q may come by chance: look for what stands beside it", path, number, word)
+				}
+			}
+		}
+	}
+}
