@@ -384,6 +384,21 @@ func awaitStill(t *testing.T, pid int) {
 	}
 }
 
+// stop stops a process, and returns when each of its threads stands: one that is in a read ends that first, and takes
+// what has come meanwhile.
+func stop(process *os.Process) {
+	_ = process.Signal(syscall.SIGSTOP)
+	moves := func(thread string) bool {
+		stat, err := os.ReadFile(thread)
+		_, state, _ := strings.Cut(string(stat), ") ") // behind its name
+		return err == nil && !strings.HasPrefix(state, "T")
+	}
+	for isMoving := true; isMoving; time.Sleep(time.Millisecond) {
+		threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", process.Pid))
+		isMoving = slices.ContainsFunc(threads, moves)
+	}
+}
+
 // unreadOf returns what lies unread in the input of a process.
 func unreadOf(pid int) procfs.Unread {
 	u, _ := procfs.Peek(pid, 0, 1<<20)
@@ -431,10 +446,7 @@ func TestLooksDisturbNothing(t *testing.T) {
 		default:
 		}
 	}
-	_ = n.server.Process.Signal(syscall.SIGSTOP)
-	for procfs.Of(procfs.Identify(n.server.Process.Pid)).State != procfs.Stopped {
-		time.Sleep(time.Millisecond)
-	}
+	stop(n.server.Process)
 	say(50)
 	before := unreadOf(n.server.Process.Pid)
 	if said := look(); !strings.Contains(said, "is stopped by a signal") {
