@@ -384,21 +384,6 @@ func awaitStill(t *testing.T, pid int) {
 	}
 }
 
-// stop stops a process, and returns when each of its threads stands: one that is in a read ends that first, and takes
-// what has come meanwhile.
-func stop(process *os.Process) {
-	_ = process.Signal(syscall.SIGSTOP)
-	moves := func(thread string) bool {
-		stat, err := os.ReadFile(thread)
-		_, state, _ := strings.Cut(string(stat), ") ") // behind its name
-		return err == nil && !strings.HasPrefix(state, "T")
-	}
-	for isMoving := true; isMoving; time.Sleep(time.Millisecond) {
-		threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", process.Pid))
-		isMoving = slices.ContainsFunc(threads, moves)
-	}
-}
-
 // unreadOf returns what lies unread in the input of a process.
 func unreadOf(pid int) procfs.Unread {
 	u, _ := procfs.Peek(pid, 0, 1<<20)
@@ -446,7 +431,12 @@ func TestLooksDisturbNothing(t *testing.T) {
 		default:
 		}
 	}
-	stop(n.server.Process)
+	// The kernel tells of the stop when the last thread stands. Before, one that is in a read may take what comes.
+	_ = n.server.Process.Signal(syscall.SIGSTOP)
+	var status syscall.WaitStatus
+	if _, err := syscall.Wait4(n.server.Process.Pid, &status, syscall.WUNTRACED, nil); err != nil || !status.Stopped() {
+		t.Fatalf("the server has not stopped: %v, %v", status, err)
+	}
 	say(50)
 	before := unreadOf(n.server.Process.Pid)
 	if said := look(); !strings.Contains(said, "is stopped by a signal") {

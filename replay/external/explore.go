@@ -28,7 +28,7 @@ const (
 	Lingers   Fault = "does not exit"    // a server goes on after the end of its input, a client after that of its server
 	NotSerial Fault = "race"             // no order of the calls explains the answers to a burst of them
 	Different Fault = "different output" // a client prints otherwise than in the recorded order
-	Unequal   Fault = "different answer" // a server answers otherwise when a message comes in two parts, or two answers in the other order
+	Unequal   Fault = "different answer" // a server answers otherwise for a split message, or for answers in another order
 	NoSession Fault = "no new session"   // a client that got 404 for its session ended without beginning another
 )
 
@@ -461,10 +461,8 @@ func (x *explorer) judge(schedule Schedule, played play) error {
 		return nil // a known finding
 	case same(played.answers, x.plain.answers, x.unstable):
 		return nil
-	case len(schedule) == 1 && schedule[0].Kind == Split:
-		return x.compareAnswers(schedule, played, changed)
-	case len(schedule) == 1 && schedule[0].Kind == Reverse:
-		return x.compareAnswers(schedule, played, x.begunToFail)
+	case len(schedule) == 1 && (schedule[0].Kind == Split || schedule[0].Kind == Reverse):
+		return x.compareAnswers(schedule, played)
 	}
 	return x.serialise(schedule, played)
 }
@@ -484,8 +482,11 @@ func (x *explorer) keyOf(found *fault) string {
 	if found.about != "" {
 		return string(found.kind) + "\n" + found.about
 	}
-	if found.kind == Different {
+	switch found.kind {
+	case Different:
 		words = append(words, found.detail)
+	case Unequal: // by a split and by answers in another order are two bugs
+		words = append(words, string(found.at))
 	}
 	for _, seq := range found.events {
 		words = append(words, x.what(seq))

@@ -366,10 +366,13 @@ func TestQuestionsReversed(t *testing.T) {
 		"says how they came":         "nothing was found", // which is no fault
 		"healthy":                    "nothing was found",
 	} {
-		report, err := Explore(counter(fault), *events, Options{Schedules: 40})
-		if err != nil || !strings.Contains(report.Text(), want) || len(report.Findings) > 1 {
-			t.Errorf("%s: %v, found:\n%s", fault, err, report.Text())
-		}
+		t.Run(fault, func(t *testing.T) {
+			t.Parallel()
+			report, err := Explore(counter(fault), *events, Options{Schedules: 40})
+			if err != nil || !strings.Contains(report.Text(), want) || len(report.Findings) > 1 {
+				t.Errorf("%v, found:\n%s", err, report.Text())
+			}
+		})
 	}
 }
 

@@ -63,7 +63,7 @@ type fault struct {
 	kind   Fault
 	events []uint64 // the requests that it is about, or of a client the frames
 	look   procfs.Look
-	at     Kind // of a server that does not exit: [Term] or [Gone], or "" for the end of its input alone; of other answers: [Split] or [Reverse]
+	at     Kind // the choice that brings it: [Term], [Gone] or "" (the end of the input) to Lingers, [Split] or [Reverse] to Unequal
 	detail string
 	about  string // what tells it from other findings, in place of the names of its events; "": these do
 }

@@ -3,6 +3,7 @@
 package child
 
 import (
+	"bytes"
 	"io"
 	"os"
 	"os/exec"
@@ -11,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/mcprec/mcprec/transport/leftover"
 	"github.com/mcprec/mcprec/transport/procfs"
@@ -92,6 +94,15 @@ func TestKillDetached(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = open.Close()
+}
+
+// TestHeldLines holds that a line takes memory of its own in the count of what is held, however short it is.
+func TestHeldLines(t *testing.T) {
+	var p Pipes
+	p.take(bytes.Repeat([]byte("\n"), 1000))
+	if least := 1000 * int(unsafe.Sizeof(p.rest)); p.held < least || len(p.lines) != 1000 {
+		t.Errorf("%d empty lines count %d bytes, want %d or more", len(p.lines), p.held, least)
+	}
 }
 
 // TestEndlessOutput holds that a process which writes on and on is given up: in time, if it writes lines, before

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// Whoever ends first, the limit of the process is at the end what it was.
+// TestLimitMemory holds that the limit lasts until the last user has ended, also when the first ends before the second,
+// and that the process then has the limit that it had.
 func TestLimitMemory(t *testing.T) {
 	before := debug.SetMemoryLimit(-1)
 	endFirst, endSecond := LimitMemory(), LimitMemory()

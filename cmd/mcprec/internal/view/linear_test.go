@@ -227,7 +227,7 @@ func TestFileIsLinear(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var sizes [3]int
 			for double := range sizes {
-				page, _ := exported(t, false, shaped(t, shapes[name], 20<<double))
+				page, _ := exported(t, false, shaped(t, shapes[name], 40<<double))
 				sizes[double] = len(page)
 			}
 			isLinear(t, "the file", sizes)
