@@ -103,21 +103,19 @@
 //
 // # The files
 //
-//	plan, strategies               what to explore, and what ends a search; how steps are chosen
-//	search, exhaustive             the runs of a search, in their order; all orders
+//	plan, strategies               what to explore, and what ends a search; how steps are chosen, all orders too
+//	search                         the runs of a search, in their order
 //	run, loop                      a schedule, for Setup and Check; its steps, one after the other
-//	peers, played, rules           what Setup builds; recorded ends; what live ends break or owe
+//	peers                          what Setup builds; recorded ends; what live ends break or owe
 //	operation                      what a schedule must bring to its end: operations and messages
-//	course                         who chooses the steps, and the steps so far
-//	clock, timers                  time in a standstill, and its periodic traffic; time while frames wait
-//	outcome                        how a schedule ended
-//	engine, settled                what keeps a run still: in a bubble; in real time
-//	freeze, proof, fallback        standstills that stacks show; which are for ever; the others
-//	answers                        answers that change with the order
+//	course                         who chooses the steps, and the steps so far, which the trace of a panic has too
+//	clock                          time in a standstill, and its periodic traffic; time while frames wait
+//	outcome                        how a schedule ended; answers that change with the order
+//	engine, settled                what keeps a run still, in a bubble, and when another must; in real time
+//	proof                          standstills that stacks show; which are for ever
 //	reduce                         smaller schedules and sessions that fail alike
-//	drawn_steps, nearest           the steps of a schedule, as they are drawn; the nearest that passes
+//	schedules                      the steps of a schedule, as they are drawn; the nearest that passes
 //	report, record                 what the reader gets; a run as a recording and as a drawing
-//	crash                          the token in the trace of a panic that ends the process
 //	budget_unix, budget_other      the processor time that is used
 //
 // # What it refuses

@@ -8,10 +8,15 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcprec/mcprec/replay/closed"
 	"github.com/mcprec/mcprec/replay/explore/gate"
 	"github.com/mcprec/mcprec/replay/explore/halves"
 	"github.com/mcprec/mcprec/replay/explore/hang"
+	"github.com/mcprec/mcprec/replay/explore/schedule"
 	"github.com/mcprec/mcprec/replay/explore/stacks"
+	"github.com/mcprec/mcprec/replay/match"
+	"github.com/mcprec/mcprec/replay/order"
+	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -255,4 +260,192 @@ func (p *peers) enabled(steps []gate.Step) []gate.Step {
 		}
 	}
 	return steps
+}
+
+// recordedServer lets the server of the plan's session play under a model.
+func (p *peers) recordedServer(model closed.Model) {
+	if p.terms.plan.HTTP != nil {
+		half, handler := halves.HTTPServer(p.forHalves(), p.terms.plan.ready)
+		p.recorded = append(p.recorded, half)
+		p.gate.HTTP.Handle(handler)
+		return
+	}
+	p.recorded = append(p.recorded, halves.Server(p.forHalves(), p.terms.plan.ready, model))
+}
+
+// recordedClient lets the client of the plan's session play under a model.
+func (p *peers) recordedClient(model closed.Model) {
+	if p.terms.plan.HTTP != nil {
+		half, conn, err := halves.HTTPClient(p.forHalves(), p.terms.plan.ready, p.pairs[0].HTTPClient())
+		if err != nil {
+			panic("explore: RecordedClient: " + err.Error())
+		}
+		p.recorded = append(p.recorded, half)
+		p.pairs[0].client = conn
+		return
+	}
+	p.recorded = append(p.recorded, halves.Client(p.forHalves(), p.terms.plan.ready, model))
+}
+
+// forHalves is the run for package halves.
+func (p *peers) forHalves() halves.Run {
+	expect := func(name string, rest bool) halves.Operation {
+		op := p.operation(name, nil)
+		op.played = true
+		op.behind = rest
+		return halves.Operation{Name: name, Finish: op.finish, Begin: func() {
+			p.gate.Lock()
+			op.started = true
+			p.gate.Unlock()
+		}}
+	}
+	return halves.Run{Gate: p.gate, Go: p.start, Expect: expect, Fail: p.fail, Live: p.live, Loose: p.terms.level == schedule.SendingOrder}
+}
+
+// Modeled returns a plan without a live peer: both ends of a session play their half, each
+// under an endpoint model. At level DeliveryOrder every order of steps comes to the end that
+// [closed.Replay] finds. At SendingOrder both ends send in any legal order; SingleThreaded, which
+// has a single order, reads as Independent then.
+func Modeled(events []store.Event, client, server closed.Model) (Plan, error) {
+	models, err := halves.NewModels(events, client, server)
+	if err != nil {
+		return Plan{}, err
+	}
+	return Plan{
+		Session: events,
+		Setup: func(run *Run) {
+			p := &run.peers
+			if run.terms.level == schedule.SendingOrder {
+				p.recordedServer(server)
+				p.recordedClient(client)
+				return
+			}
+			p.modeled = models.Play(p.forHalves())
+		},
+		Check: func(*Run) error { return nil }, // neither end is a stranger
+		notes: models.Warnings,
+		again: func(events []store.Event) (Plan, error) { return Modeled(events, client, server) },
+	}, nil
+}
+
+// findings says where the live ends differ from the recorded ends so far.
+func (p *peers) findings() []match.StepVerdict {
+	var all []match.StepVerdict
+	for _, h := range p.recorded {
+		all = append(all, h.Findings()...)
+	}
+	return all
+}
+
+// strangers are the messages of live ends for which nothing is recorded.
+func (p *peers) strangers() []match.StepVerdict {
+	return slices.DeleteFunc(p.findings(), func(f match.StepVerdict) bool { return f.Result != match.Extra })
+}
+
+// failures returns an unrecorded request of a live end, or the first error of an operation.
+func (p *peers) failures() error {
+	for _, f := range p.strangers() {
+		return fmt.Errorf("the recording does not cover this run: %s", f.Text)
+	}
+	for _, op := range p.ops {
+		if op.err != nil {
+			return fmt.Errorf("operation %s: %w", op.name, op.err)
+		}
+	}
+	return nil
+}
+
+// unsaid says what the recorded ends did not say, and why.
+func (p *peers) unsaid() (notes []string) {
+	for _, h := range p.recorded {
+		notes = append(notes, h.Unsaid()...)
+	}
+	return notes
+}
+
+// unsent lists the notifications of recorded servers that no live server has sent.
+func (p *peers) unsent() (notices []string) {
+	for _, h := range p.recorded {
+		notices = append(notices, h.Unsent()...)
+	}
+	return notices
+}
+
+// breaches lists the rules that live ends broke, in the order of the wire.
+func (p *peers) breaches() []gate.Breach {
+	var list []gate.Breach
+	for _, b := range p.gate.Breaches {
+		if p.live(b.Dir) {
+			list = append(list, b)
+		}
+	}
+	return list
+}
+
+// illegal returns the first breach of a rule that makes a run fail.
+func (p *peers) illegal() (breach gate.Breach, ok bool) {
+	for _, b := range p.breaches() {
+		if b.Severity == order.Error && !p.terms.plan.excuses(b.Dir) {
+			return b, true
+		}
+	}
+	return breach, false
+}
+
+// owed returns the first request that a live end, excused or not, has read and not answered,
+// though the sender still reads and did not cancel; or nil. In real time a response may still
+// come.
+func (p *peers) owed(excused bool) *gate.Call {
+	plan := p.terms.plan
+	if plan.Lawless || p.terms.engine == schedule.Settle {
+		return nil
+	}
+	for _, c := range p.gate.Names.Calls {
+		back := c.Request.Lane.Back
+		shut := back.Ended || back.Ending || back.Deafened || back.Leaving || c.Abandoned()
+		unsent := c.Response == nil
+		if halved(c.Request.Lane) { // the sender waits, whatever the far end then closes
+			shut, unsent = false, unsent || c.Response.Taken == 0
+		}
+		if c.Request.Given > 0 && unsent && !c.Cancelled && !c.Listen && !shut && p.live(back.Dir) && excused == plan.excuses(back.Dir) {
+			return c
+		}
+	}
+	return nil
+}
+
+// halved reports whether the sender of a lane has closed its writing side alone, and read on to
+// the end.
+func halved(lane *gate.Lane) bool {
+	back := lane.Back
+	return lane.Halved && (back.EOF > 0 || !back.Deafened && !back.Leaving)
+}
+
+// lostText says which request is answered to nobody.
+func lostText(c *gate.Call) string {
+	dir := c.Request.Dir
+	ends := "both sides are open, and nothing is on its way"
+	if halved(c.Request.Lane) {
+		ends = fmt.Sprintf("the %s had closed its writing side alone and read on", dir.Sender())
+	}
+	return fmt.Sprintf("the %s read %s of the %s at step %d and answers it to nobody: "+
+		"every operation has returned, the request was not cancelled, %s",
+		dir.Receiver(), c.Name, dir.Sender(), c.Request.Given, ends)
+}
+
+// answers lists the responses of live ends in a finished run.
+func (p *peers) answers() []answer {
+	list := make([]answer, 0, len(p.gate.Names.Calls))
+	for _, c := range p.gate.Names.Calls {
+		if c.Open() || !p.live(c.Response.Dir) {
+			continue
+		}
+		request, response := c.Messages()
+		result := response.Result
+		if result == nil {
+			result = response.Error
+		}
+		list = append(list, answer{c.Name, request.Params, result, p.terms.plan.excuses(c.Response.Dir)})
+	}
+	return list
 }

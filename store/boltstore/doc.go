@@ -86,7 +86,7 @@
 //
 // # Source files
 //
-//	boltstore.go                                                   the Store: options, opening, listing
+//	boltstore.go                                                   the Store: where it is by default, options, opening, listing
 //	spool.go, spoolread.go                                         the file of a live session: its writer; its form and its reader
 //	fold.go                                                        from spools into databases
 //	databases.go, dbtx.go                                          the databases of the months; one transaction, and the buckets in it
@@ -95,9 +95,7 @@
 //	repair.go, salvage.go, pages.go                                damaged files; damaged sessions; the pages of bbolt, before it reads them
 //	space.go                                                       disk space, and compaction
 //	release.go                                                     a session removed as if it had never been there
-//	default.go                                                     where the store is by default
-//	files.go                                                       where files are, folders, rights, locks, and what is no file
-//	key.go                                                         the key of placeholders
+//	files.go                                                       where files are, folders, rights, locks, what is no file; the key of placeholders
 //	disk.go                                                        what a store asks of the disk, and the disk of this machine
 //	os_unix.go, os_other.go, datasync_linux.go, datasync_other.go  what differs between systems
 //
