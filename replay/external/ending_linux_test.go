@@ -3,6 +3,7 @@
 package external
 
 import (
+	"fmt"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -154,6 +155,42 @@ func TestShownRoughEnds(t *testing.T) {
 			}
 			if script, err := report.Shown.Script(counter(row.fault)); err != nil || !strings.Contains(string(script), row.script) {
 				t.Errorf("%v, its script is without %q:\n%s", err, row.script, script)
+			}
+		})
+	}
+}
+
+// TestEndsWithStatus holds that a server which ends with a status when its input closes is not at fault if it did so
+// in the recording, whatever the order; and that it is with another status, or where the recording says nothing.
+func TestEndsWithStatus(t *testing.T) {
+	healthy := filepath.Join("testdata", "ending.sh")
+	server := Server{Command: []string{"sh", "-c", "sh " + healthy + " healthy; exit 3"}}
+	ended := func(by string, status int) []store.Event {
+		events := sessionOf("add")
+		seq := uint64(len(events) + 1)
+		eof := store.Event{Seq: seq, Kind: store.EOF, Dir: c2s, Payload: fmt.Appendf(nil, `{"by":%q}`, by)}
+		return append(events, eof, store.Event{Seq: seq + 1, Kind: store.Exited, Payload: fmt.Appendf(nil, `{"code":%d}`, status)})
+	}
+	for name, row := range map[string]struct {
+		events []store.Event
+		isDead bool
+	}{
+		"as recorded":       {ended("sender", 3), false},
+		"another status":    {ended("sender", 4), true},
+		"recorded with 0":   {ended("sender", 0), true},
+		"died before":       {ended("receiver", 3), true},
+		"no end is on file": {sessionOf("add"), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			found, err := Explore(server, row.events, Options{Schedules: 4})
+			if err != nil {
+				t.Fatal(err)
+			}
+			isDead := len(found.Findings) > 0 && found.Findings[0].Kind == Died
+			told := strings.Contains(found.Text(), "not judged: the server ends with exit status 3 when its input closes, as it did in the recording\n")
+			if isDead != row.isDead || told == row.isDead {
+				t.Errorf("died: %v, told: %v\n%s", isDead, told, found.Text())
 			}
 		})
 	}

@@ -308,6 +308,9 @@ func (x *explorer) playPlain() (goesOn bool, err error) {
 		}
 	}
 	x.report.Cancelled = x.plain.addTo(nil, x.plain.cancelled)
+	if x.plain.found == nil {
+		x.report.Status = x.plain.status
+	}
 	x.report.Requests += len(x.report.Cancelled)
 	if x.plain.found == nil && x.failsPlain() {
 		return false, nil

@@ -46,6 +46,7 @@ type play struct {
 	unheeded  []uint64 // requests that a server answered after it had come to rest with their cancellation
 	dropped   []uint64 // requests behind which the client ended, and which a server did not answer any more
 	cancelled []uint64 // requests that the recorded client cancels, so that none of them is owed an answer
+	status    string   // with which a server ended when its input had; "": 0
 	open      []uint64 // requests whose responses a server left open behind the DELETE of their session
 	outlasted []uint64 // requests behind which a server got SIGTERM, and ended only when its input did
 

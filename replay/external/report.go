@@ -30,9 +30,11 @@ type Report struct {
 	Outlasted []Request `json:"outlasted_sigterm,omitempty"`
 	// Failed is set if nothing could be compared: in the recorded order the server answered with errors alone,
 	// and the recorded one had results. It lists the errors.
-	Failed   []string      `json:"failed,omitempty"`
-	Unlike   []string      `json:"not_as_recorded,omitempty"` // answers in the recorded order that are errors, and were results
-	Unjudged int           `json:"unjudged,omitempty"`        // schedules in which a client asked for what the recording does not have
+	Failed []string `json:"failed,omitempty"`
+	Unlike []string `json:"not_as_recorded,omitempty"` // answers in the recorded order that are errors, and were results
+	// Status is how a server ends when its input closes, if that is not status 0, and was so in the recording.
+	Status   string        `json:"ends_with,omitempty"`
+	Unjudged int           `json:"unjudged,omitempty"` // schedules in which a client asked for what the recording does not have
 	Took     time.Duration `json:"took_ns"`
 	Shown    *Shown        `json:"-"` // with Options.Keep the play of the first finding, or of the token
 }
@@ -126,6 +128,9 @@ func (r Report) Rest() string {
 			phrase.Plural(uint64(r.Requests), "request"), r.Took.Round(time.Second), found)
 	}
 	b.WriteString(cancelledText(r.Cancelled))
+	if r.Status != "" {
+		fmt.Fprintf(&b, "not judged: the server ends with %s when its input closes, as it did in the recording\n", r.Status)
+	}
 	b.WriteString(apartText(r.Apart))
 	if r.Unjudged > 0 {
 		fmt.Fprintf(&b, "not judged: %s in which the client asked for what the recording does not have\n", phrase.Plural(uint64(r.Unjudged), "order"))

@@ -178,7 +178,7 @@ func (s serverPeer) results() (requests []uint64) {
 func (s serverPeer) play(schedule Schedule, patience child.Patience) (played play, err error) {
 	driver := standin.NewDriver(s.events, match.Rules{By: match.ByMethod})
 	driver.AllowReorder()
-	return s.playWith(recordedScript{driver, droppedIn(s.events)}, schedule, patience)
+	return s.playWith(recordedScript{driver, droppedIn(s.events), statusIn(s.events)}, schedule, patience)
 }
 
 // playWith plays a half.
@@ -233,6 +233,28 @@ func droppedIn(events []store.Event) map[planned]bool {
 		}
 	}
 	return list
+}
+
+// statusIn returns the status with which the recorded server ended when its input had, in the words of
+// [child.Process.Status]; "": with 0, or otherwise.
+func statusIn(events []store.Event) string {
+	isClosed := false
+	for _, e := range events {
+		switch e.Kind {
+		case store.EOF:
+			info, err := store.DecodePayload[store.EOFInfo](e)
+			isClosed = isClosed || err == nil && e.Dir == transport.ClientToServer && info.By == "sender"
+		case store.Signal:
+			return ""
+		case store.Exited:
+			info, err := store.DecodePayload[store.ExitInfo](e)
+			if err != nil || !isClosed || info.Code <= 0 || info.Signal != "" {
+				return ""
+			}
+			return fmt.Sprintf("exit status %d", info.Code)
+		}
+	}
+	return ""
 }
 
 // choices returns the choices of the client that can be made alone, by kind.
