@@ -92,7 +92,7 @@ func (c clientPeer) play(schedule Schedule, patience child.Patience) (played pla
 	err = child.InPlace(c.Folder, c.stop, c.asks, func(at child.Place) error {
 		p := &clientPlayer{
 			schedule: schedule, patience: patience, dir: at.Dir, recorded: c.Folder, events: c.events, rules: c.rules, mark: c.mark(),
-			before: heardBefore(c.events), lists: listsOf(c.events), play: play{trace: newTrace(c.keeps)},
+			before: heardBefore(c.events), lists: listsOf(c.events), hasDiscover: hasDiscover(c.events), play: play{trace: newTrace(c.keeps)},
 		}
 		if err := p.launch(c.Client, at); err != nil {
 			return err
@@ -115,6 +115,11 @@ func (c clientPeer) play(schedule Schedule, patience child.Patience) (played pla
 		return nil
 	})
 	return played, err
+}
+
+// hasDiscover reports whether the recorded client asked server/discover.
+func hasDiscover(events []store.Event) bool {
+	return slices.ContainsFunc(timeline.CallsOf(events).All(), func(c *timeline.Call) bool { return c.Method == mcp.MethodDiscover })
 }
 
 // heardBefore returns by the event of a server's frame how many frames of the client were recorded in front

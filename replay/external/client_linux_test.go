@@ -44,6 +44,15 @@ func call(fault, server string) (status int) {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
+	if kind, isProbe := strings.CutPrefix(fault, "probes, "); isProbe || fault == "discovers" {
+		c.say(`{"jsonrpc":"2.0","id":100,"method":"server/discover","params":{}}`)
+		c.await("100")
+		if isProbe { // with a server of its own
+			_ = c.in.Close()
+			_ = wait()
+			return call(kind, server)
+		}
+	}
 	c.say(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"roots":{}},"clientInfo":{"name":"c","version":"1"}}}`)
 	isAnswered := c.await("0")
 	c.say(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
@@ -219,6 +228,7 @@ func TestClientFaults(t *testing.T) {
 		"sockets, swallows":                  {Hang, []string{"HANG (observed; not a proof): it has every answer, the answer to tools/call count (#9) is the last, says no more and does not end; it has not read all; all ", rest, "  in the recorded order, without the pauses of the recording\n  token: x1.default"}},
 		"no pong":                            {Hang, []string{"HANG (observed; not a proof): it does not answer a ping; ", rest, "  the server sends a ping in front of "}},
 		"waits on":                           {Hang, []string{"HANG (observed; not a proof): its server has ended, and it waits for the answer to initialize; ", alone, "  the server ends in place of "}},
+		"probes, waits on":                   {Hang, []string{"HANG (observed; not a proof): its server has ended, and it waits for the answer to initialize; ", alone, "  the server ends in place of "}},
 		"takes chunks for messages":          {Died, []string{"DIED: the client ended: exit status 2: ", " goes out in two writes, split at byte "}},
 		"lingers":                            {Lingers, []string{"DOES NOT EXIT when its server ends: all ", alone, "  in the recorded order, without the pauses of the recording\n  token: x1.default"}},
 		"loses progress":                     {Different, []string{"DIFFERENT OUTPUT: the client prints otherwise than in the recorded order; reproduced 3 times out of 3", `result {"content":[]} result`, " arrive together"}},
@@ -257,10 +267,10 @@ func TestClientFaults(t *testing.T) {
 }
 
 // TestHealthyClients holds that nothing is found of clients without a fault, also of one that starts its
-// server again, of one whose params are never those of the recording, and of one that prints what it is told
-// when it is told.
+// server again, of one whose params are never those of the recording, of those that ask server/discover first, and of one that prints
+// what it is told when it is told.
 func TestHealthyClients(t *testing.T) {
-	for _, kind := range []string{"healthy", "sockets", "restarts", "tells changes", "keeps errors"} {
+	for _, kind := range []string{"healthy", "sockets", "restarts", "tells changes", "keeps errors", "discovers", "probes, healthy"} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			client := counterClient(kind)

@@ -28,16 +28,20 @@ type clientPlayer struct {
 	events   []store.Event
 	rules    match.Rules
 	before   map[uint64]int // see heardBefore
-	lists    recordedLists
-	mark     string // what stands for the server in the client's command
-	process  *child.Process
-	line     serverLine
-	errors   *child.ErrorOutput // of this server; nil: the client need not read there
-	http     *httpPlay          // nil: over stdio
-	isClosed bool               // the server has ended by a choice
-	isOver   bool               // this server has ended
+	// hasDiscover is set if the recorded client asked server/discover.
+	hasDiscover bool
+	lists       recordedLists
+	mark        string // what stands for the server in the client's command
+	process     *child.Process
+	line        serverLine
+	errors      *child.ErrorOutput // of this server; nil: the client need not read there
+	http        *httpPlay          // nil: over stdio
+	isClosed    bool               // the server has ended by a choice
+	isOver      bool               // this server has ended
 
 	start   int  // which start of the server this is; 0: there was none
+	first   int  // the start with the schedule
+	isProbe bool // this start was asked server/discover alone, which is not in the recording
 	isAgain bool // it is the plain one, behind that with the schedule
 	server  *standin.Player
 	number  int             // frames that the server has returned
@@ -175,10 +179,15 @@ func (p *clientPlayer) run() error {
 	}
 }
 
-// begin is the start of a server: the first is the one with the schedule.
+// begin is the start of a server: the first is the one with the schedule. One that a client of several revisions starts
+// to ask server/discover, before it starts that of the session, does not count.
 func (p *clientPlayer) begin(start int) {
 	p.start = start
-	if p.start > 1 && (p.http == nil || p.isTouched()) {
+	if start == 1 || p.isProbe && p.first == start-1 {
+		p.first = start
+	}
+	p.isProbe = false
+	if p.start > p.first && (p.http == nil || p.isTouched()) {
 		p.schedule, p.isAgain = nil, true
 	}
 	if p.http != nil {
@@ -237,6 +246,10 @@ func (p *clientPlayer) hear() {
 			case transport.Request:
 				p.pages[m.Call] = pageOf(m.Message)
 			}
+			p.isProbe = m.Kind == transport.Request && m.Call.Method == mcp.MethodDiscover && !p.hasDiscover && p.heard == 1
+			if p.isProbe {
+				p.heard--
+			}
 		}
 		if isOurs {
 			p.heard--
@@ -294,13 +307,16 @@ func (p *clientPlayer) unrecorded() error {
 			if s.seq != 0 || m.Error == nil {
 				continue
 			}
-			if len(p.schedule) == 0 && p.start == 1 {
-				what := ""
-				for _, call := range p.calls() {
-					if call.Key() == mcp.KeyOf(m.ID) {
-						what = nameOf(call)
-					}
+			what, method := "", ""
+			for _, call := range p.calls() {
+				if call.Key() == mcp.KeyOf(m.ID) {
+					what, method = nameOf(call), call.Method
 				}
+			}
+			switch {
+			case method == mcp.MethodDiscover && !p.hasDiscover: // a server of an older revision says so, too
+				continue
+			case len(p.schedule) == 0 && p.start == p.first:
 				return &unrecordedError{what}
 			}
 			p.play.isUnjudged = true
@@ -514,7 +530,7 @@ func (p *clientPlayer) describe(s sending) {
 			p.last = s.seq
 		}
 	}
-	if s.seq != 0 && (p.start == 1 || p.http != nil && !p.isAgain && !p.hasSent(s.seq)) {
+	if s.seq != 0 && (p.start == p.first || p.http != nil && !p.isAgain && !p.hasSent(s.seq)) {
 		p.play.frames = append(p.play.frames, about)
 		p.counts = append(p.counts, p.total)
 	}
