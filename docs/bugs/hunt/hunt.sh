@@ -1,6 +1,6 @@
 #!/bin/sh
-# Explores published MCP servers, one after the other, and prints a line for each row of packages.txt:
-# the package, what mcprec explore found with its tokens, and the seconds it took.
+# Explores published MCP servers and clients, one after the other, and prints a line for each row of
+# packages.txt and clients.txt: the package, what mcprec explore found with its tokens, and the seconds it took.
 #
 # Usage: sh hunt.sh [WORD]      only the rows that contain WORD
 #
@@ -9,6 +9,7 @@
 here=$(cd "$(dirname "$0")" && pwd)
 hunt=${HUNT:-$PWD/hunted}
 limit=${LIMIT:-60s}
+reference=npm:@modelcontextprotocol/server-everything@2026.8.31 # what a client is recorded with
 export HERE="$here"
 mkdir -p "$hunt/home" || exit 2 # for programs that keep something at home
 
@@ -33,9 +34,22 @@ found() {
     END { print (list ? substr(list, 3) : orders ? "nothing" : "not explored: " last) (orders ? ", " orders " orders" : "") }' "$1"
 }
 
-while read -r packages row; do
+# explore ROW: of a server makes a session; a client of %SERVER is recorded with the reference server.
+explore() {
+  case $1 in
+  *%SERVER*)
+    cp "$here"/clients/*.mjs . && rm -f made.jsonl
+    server="mcprec record -o made.jsonl -- mcp-server-everything"
+    eval "$(echo "$1" | sed "s|%SERVER|$server|")" && eval "mcprec explore -n 100 --limit $limit made.jsonl --as-server -- $1"
+    ;;
+  *) eval "mcprec explore -n 100 --limit $limit --force -o made.jsonl $1" ;;
+  esac
+}
+
+cat "$here/packages.txt" "$here/clients.txt" | while read -r packages row; do
   case $packages in '' | '#'*) continue ;; esac
   case "$packages $row" in *"$1"*) ;; *) continue ;; esac
+  case $row in *%SERVER*) packages=$packages,$reference ;; esac
   name=${packages%%,*}
   folder=$hunt/$(echo "${name#*:}" | tr -c 'A-Za-z0-9.\n' _)
   mkdir -p "$folder" && cd "$folder" || exit 2
@@ -43,6 +57,6 @@ while read -r packages row; do
     install "$packages" >install.txt 2>&1 </dev/null && touch installed || { echo "$name: cannot be installed"; continue; }
   fi
   start=$(date +%s)
-  (export HOME="$hunt/home" PATH="$PWD/node_modules/.bin:$PWD:$PATH" && eval "mcprec explore -n 100 --limit $limit --force -o made.jsonl $row") >said.txt 2>&1 </dev/null
+  (export HOME="$hunt/home" PATH="$PWD/node_modules/.bin:$PWD:$PATH" && explore "$row") >said.txt 2>&1 </dev/null
   echo "$name: $(found said.txt), $(($(date +%s) - start)) s"
-done <"$here/packages.txt"
+done
