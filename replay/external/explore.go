@@ -561,9 +561,9 @@ func (x *explorer) confirm(schedule Schedule, first play) (err error) {
 }
 
 // linesOf plays a hang once more, to a process with the means of its own language switched on, and asks it which lines
-// hold what waits. It does not wait for timers: that the process hangs is known.
+// hold what waits, or keep it alive. It does not wait for timers: that the process hangs is known.
 func (x *explorer) linesOf(schedule Schedule, found *fault) ([]string, error) {
-	if x.NoLines || found.kind != Hang {
+	if x.NoLines || found.kind != Hang && found.kind != Lingers {
 		return nil, nil
 	}
 	played, err := x.peer.asking().play(schedule, child.Searching)

@@ -82,12 +82,18 @@ type sending struct {
 	frame  transport.Frame
 }
 
-// linesOf asks a process that hangs which lines of its source hold what waits.
+// linesOf asks a process that hangs which lines of its source hold what waits, and one that does not end which made
+// what keeps it alive.
 func linesOf(process *child.Process, found *fault) []string {
-	if found == nil || found.kind != Hang {
+	switch {
+	case found == nil:
 		return nil
+	case found.kind == Hang:
+		return process.Lines()
+	case found.kind == Lingers:
+		return process.Alive()
 	}
-	return process.Lines()
+	return nil
 }
 
 // playedSession is the session of one play: the frames of the recorded end, in the order in which they went out, and

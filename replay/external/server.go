@@ -205,7 +205,9 @@ func (s serverPeer) playWith(half clientHalf, schedule Schedule, patience child.
 			}
 		}
 		played = p.play
-		played.lines = linesOf(process, played.found)
+		if played.lines == nil {
+			played.lines = linesOf(process, played.found)
+		}
 		return nil
 	})
 	return played, err

@@ -132,6 +132,7 @@ func (p *player) failStill(look procfs.Look) {
 // failStays notes that a server goes on after its end; at is how that came. One that did not get SIGTERM gets it now,
 // as from a client that has lost its patience.
 func (p *player) failStays(look procfs.Look, at Kind) {
+	p.play.lines = p.process.Alive() // before a signal ends it
 	detail := ""
 	if at != Term {
 		p.play.trace.add(Signaled)

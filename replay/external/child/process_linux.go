@@ -343,7 +343,12 @@ func (p *Process) Stderr() string {
 
 // Lines asks a hung process which lines of its source hold the waiting calls, if [InPlace] was told to ask. A program
 // in Go ends by that.
-func (p *Process) Lines() []string {
+func (p *Process) Lines() []string { return p.ask(sourceline.Answer.Words) }
+
+// Alive asks as Lines does, for the lines that keep a process from its end.
+func (p *Process) Alive() []string { return p.ask(sourceline.Answer.Alive) }
+
+func (p *Process) ask(words func(answer sourceline.Answer, most int) []string) []string {
 	const most = 3
 	if p.means == nil || p.IsGone() {
 		return nil
@@ -352,7 +357,7 @@ func (p *Process) Lines() []string {
 	if err != nil {
 		return []string{err.Error()}
 	}
-	return answer.Words(most)
+	return words(answer, most)
 }
 
 // Stdout returns the standard output, or the end of a long one.

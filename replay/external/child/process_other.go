@@ -30,6 +30,7 @@ type onLinux interface {
 	Stderr() string
 	Stdout() string
 	Lines() []string
+	Alive() []string
 }
 
 // Pipes are never made, either.

@@ -26,7 +26,7 @@ func (m *Means) Ask(pid int, stderr func() []byte) (Answer, error) {
 		if err != nil {
 			faults = append(faults, err)
 		}
-		if len(answer.Waits) > 0 {
+		if len(answer.Waits) > 0 || len(answer.Kept) > 0 {
 			return answer, nil
 		}
 	}

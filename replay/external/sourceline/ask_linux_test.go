@@ -35,28 +35,29 @@ func hold(text string, done chan int) {
 	<-done
 }
 
-// TestAsk: a program of each language names the line that holds a request, in folders with blanks, and is as it was with
-// an option of its user's.
+// TestAsk: a program of each language names the line that holds a request, and one in Node the line that keeps it alive, in
+// folders with blanks, and is as it was with an option of its user's.
 func TestAsk(t *testing.T) {
 	for _, test := range []struct {
 		name    string
 		command []string
 		program string // of testdata
 		want    []string
+		alive   string // the first line that keeps it so, as far as the language tells
 	}{
 		{"node", []string{"node", "--expose-gc"}, "server.mjs", []string{
 			"tools/call (id 3) is held at server.mjs:12 (ask), called from server.mjs:16 (tool); it waits for the answer to its own sampling/createMessage (id 100)",
 			"tools/slow (id 4) is held at server.mjs:26 (helper), called from server.mjs:21 (slow)",
 			"tools/locked (id 5) is held at server.mjs:32 (locked)",
-		}},
+		}, "kept alive by a timer, made at server.mjs:44 (keep), called from server.mjs:48"},
 		{"python", []string{"python3"}, "server.py", []string{
 			"tools/call (id 3) is held at server.py:17 (ask), called from server.py:21 (tool); it waits for the answer to its own sampling/createMessage (id 100)",
 			"tools/slow (id 4) is held at server.py:31 (helper), called from server.py:26 (slow)",
 			"tools/locked (id 5) is held at server.py:40 (locked)",
-		}},
+		}, ""},
 		{"go", []string{os.Args[0], "serve"}, "", []string{
 			"held at ask_linux_test.go:35 (sourceline.hold), chan receive",
-		}},
+		}, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if _, err := exec.LookPath(test.command[0]); err != nil {
@@ -76,6 +77,9 @@ func TestAsk(t *testing.T) {
 			answer, said := asked(t, means, exec.Command(test.command[0], test.command[1:]...))
 			if got := answer.Words(3); strings.Join(got, "\n") != strings.Join(test.want, "\n") {
 				t.Errorf("got\n  %s\nwant\n  %s\nstandard error\n%s", strings.Join(got, "\n  "), strings.Join(test.want, "\n  "), said)
+			}
+			if got := answer.Alive(1); test.alive != "" && strings.Join(got, "") != test.alive || test.alive == "" && got[0] != test.want[0] {
+				t.Errorf("kept alive: got %q, want %q", got, test.alive)
 			}
 		})
 	}

@@ -21,6 +21,10 @@ type nodeAnswer struct {
 		Waits   bool     `json:"waits"` // it was made by an await or a then; else by a call, or by new Promise
 		Stack   string   `json:"stack"`
 	} `json:"open"` // pending promises, in the order in which they were made
+	Kept []struct {
+		What  string `json:"what"`
+		Stack string `json:"stack"`
+	} `json:"kept"` // what keeps the program alive, in the order in which it was made
 }
 
 // readNode reads the answer of a program in Node. What is awaited is made before who awaits it: the order of the
@@ -31,6 +35,9 @@ func readNode(text []byte) (Answer, error) {
 		return Answer{}, fmt.Errorf("read what node tells of its promises: %w", err)
 	}
 	answer := Answer{Asked: told.Asked}
+	for _, kept := range told.Kept {
+		answer.Kept = append(answer.Kept, Kept{kept.What, entries(nodeFrames(kept.Stack, packageOf(told.Program)))})
+	}
 	waits := map[string]int{}    // places in the answer, by request
 	foreign := map[int]*[]Line{} // by place: of promises that a library made by itself
 	for _, promise := range told.Open {
@@ -78,6 +85,18 @@ func readNode(text []byte) (Answer, error) {
 		}
 	}
 	return answer, nil
+}
+
+// entries returns the lines of frames that are not Node's own, of a library the first in a row alone: what is made in one
+// package is mostly made for another, which should have ended it.
+func entries(frames []nodeFrame) (list []Line) {
+	for _, f := range frames {
+		isFurther := f.IsLibrary && len(list) > 0 && packageOf(f.File) == packageOf(list[len(list)-1].File)
+		if !f.isNode && !isFurther {
+			list = append(list, f.Line)
+		}
+	}
+	return list
 }
 
 // nodeFrame is a frame of a stack.

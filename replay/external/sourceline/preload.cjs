@@ -1,13 +1,19 @@
 // Loaded by Node before the program, in a play whose hang mcprec has seen before. It notes where each promise was made
-// that is still pending, and for which request. When SIGUSR2 comes it writes that to a file.
+// that is still pending, and for which request, and where that was made which keeps the program alive. When SIGUSR2 comes
+// it writes that to a file.
 'use strict'
 const { createHook, executionAsyncId } = require('node:async_hooks')
 const { renameSync, writeFileSync } = require('node:fs')
 const { isMainThread } = require('node:worker_threads')
 const folder = process.env.MCPREC_SOURCE_LINES
+const keepers = { // what keeps a program alive, by Node's names
+  PROCESSWRAP: 'a child process', Timeout: 'a timer', WORKER: 'a worker', TCPSERVERWRAP: 'a server', PIPESERVERWRAP: 'a server',
+  TCPWRAP: 'a connection', UDPWRAP: 'a socket', FSEVENTWRAP: 'a watched file', STATWATCHER: 'a watched file'
+}
 
 if (folder && isMainThread) {
   const open = new Map() // pending promises by their async id: where they were made, and for which request
+  const alive = new Map() // keepers by their async id: what they are, and where they were made
   const causes = new Map() // the request that an async id works for
   const asked = new Map() // requests of this process without an answer, by their ids
   const requests = new Map() // those that it was sent, by their ids
@@ -16,16 +22,18 @@ if (folder && isMainThread) {
   const causeOf = id => id === reading.id ? reading.request : causes.get(id)
   Error.stackTraceLimit = Math.max(Error.stackTraceLimit, 30)
   createHook({
-    init(id, type, trigger) {
+    init(id, type, trigger, resource) {
       const running = executionAsyncId()
       const request = causeOf(running) ?? causes.get(trigger)
       if (request) causes.set(id, request)
       if (type === 'PROMISE') open.set(id, { request, waits: trigger !== running, stack: new Error().stack })
+      else if (keepers[type]) alive.set(id, { what: keepers[type], resource, stack: new Error().stack })
     },
     before(id) { open.delete(id) }, // what awaits goes on
     promiseResolve(id) { open.delete(id) },
     destroy(id) { // a pending promise that nothing can settle any more is collected, and is what holds its request
       causes.delete(id)
+      alive.delete(id)
       const promise = open.get(id)
       if (promise) promise.lost = true
     },
@@ -55,7 +63,8 @@ if (folder && isMainThread) {
     const pending = [...open.values()]
     const isHeld = request => pending.some(p => p.request === request && !p.lost)
     const told = pending.filter(p => !p.lost || p.request && !p.request.answered && !isHeld(p.request))
-    const text = stringify({ program: process.argv[1], open: told, asked: [...asked.values()] })
+    const kept = [...alive.values()].filter(k => k.resource.hasRef?.()).map(({ what, stack }) => ({ what, stack }))
+    const text = stringify({ program: process.argv[1], open: told, asked: [...asked.values()], kept })
     writeFileSync(`${folder}/${process.pid}.part`, text)
     renameSync(`${folder}/${process.pid}.part`, `${folder}/${process.pid}.json`)
   }

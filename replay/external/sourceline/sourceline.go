@@ -14,7 +14,8 @@
 //
 // An [Answer] has a [Wait] for each thing that waits, with the lines at which it does, the innermost first, and, in Node and
 // Python, the request that it is for: the message with a method and an id that was parsed last before, by the chain of
-// what has started what. [Asked] are the requests that the program has written itself, and that have no answer.
+// what has started what. [Asked] are the requests that the program has written itself, and that have no answer. [Kept] is
+// what keeps a program in Node alive: a timer, a child process, a connection.
 //
 // # Source files
 //
@@ -41,6 +42,13 @@ import (
 type Answer struct {
 	Waits []Wait
 	Asked []Asked
+	Kept  []Kept
+}
+
+// Kept is a thing that keeps a program alive.
+type Kept struct {
+	What  string // such as "a child process"
+	Lines []Line // at which it was made, the innermost first
 }
 
 // Wait is one thing that waits: an asynchronous function, a task, a thread or a goroutine.
@@ -98,8 +106,12 @@ func (r Request) String() string { return fmt.Sprintf("%s (id %s)", r.Method, r.
 const mostLines = 3
 
 // Words tells the waits in sentences, at most most of them: those for a request that is not answered, then what an answered
-// one has left behind, which may be what the others wait for; or all, where none is for a request.
+// one has left behind, which may be what the others wait for; or all, where none is for a request. Where nothing waits it
+// tells what keeps the program alive.
 func (a Answer) Words(most int) (list []string) {
+	if len(a.Waits) == 0 {
+		return a.keepers(most)
+	}
 	waits := slices.Clone(a.Waits)
 	if isForRequest := func(w Wait) bool { return w.Request != nil }; slices.ContainsFunc(waits, isForRequest) {
 		waits = slices.DeleteFunc(waits, func(w Wait) bool { return w.Request == nil })
@@ -114,9 +126,7 @@ func (a Answer) Words(most int) (list []string) {
 		if w.State != "" {
 			text += ", " + w.State
 		}
-		for i, l := range lines[1:] {
-			text += [...]string{", called from ", ", from "}[min(i, 1)] + l.String()
-		}
+		text += calledFrom(lines[1:])
 		if w.Request != nil && w.Request.Answered {
 			text = w.Request.String() + " was answered, but something that it began is still " + text
 		} else if w.Request != nil {
@@ -132,6 +142,36 @@ func (a Answer) Words(most int) (list []string) {
 		}
 	}
 	return list
+}
+
+// Alive tells what keeps the program alive in sentences, at most most of them; where that is not known, what waits in it.
+func (a Answer) Alive(most int) []string {
+	if list := a.keepers(most); len(list) > 0 {
+		return list
+	}
+	return a.Words(most)
+}
+
+func (a Answer) keepers(most int) (list []string) {
+	for _, kept := range a.Kept {
+		lines := Wait{Lines: kept.Lines}.told()
+		if len(lines) == 0 || len(list) == most {
+			continue
+		}
+		text := "kept alive by " + kept.What + ", made at " + lines[0].String() + calledFrom(lines[1:])
+		if !slices.Contains(list, text) {
+			list = append(list, text)
+		}
+	}
+	return list
+}
+
+// calledFrom tells the lines that a line was called from.
+func calledFrom(lines []Line) (text string) {
+	for i, l := range lines {
+		text += [...]string{", called from ", ", from "}[min(i, 1)] + l.String()
+	}
+	return text
 }
 
 // rank orders waits, the least first: those of open requests, of these the blocked ones, then those with lines of the program's

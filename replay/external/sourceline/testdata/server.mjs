@@ -38,3 +38,11 @@ readline.createInterface({ input: process.stdin }).on('line', line => {
   if (message.method === 'tools/slow') slow(message)
   if (message.method === 'tools/locked') locked()
 })
+
+function keep() {
+  setInterval(() => {}, 3_600_000).unref()
+  setInterval(() => {}, 3_600_000)
+}
+
+clearInterval(setInterval(() => {}, 3_600_000))
+keep()
