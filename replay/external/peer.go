@@ -53,7 +53,7 @@ type play struct {
 	isUnjudged bool // a client asked for what the recording does not have
 
 	trace *trace   // nil: not kept
-	lines []string // of a hang whose process was asked: which lines hold what waits
+	lines []string // of a process that was asked: which hold what waits at a hang, or keep it from its end
 }
 
 // isWhole reports whether all was said: a server that only goes on after the end has answered everything.

@@ -246,7 +246,7 @@ func (p *clientPlayer) hear() {
 			case transport.Request:
 				p.pages[m.Call] = pageOf(m.Message)
 			}
-			p.isProbe = m.Kind == transport.Request && m.Call.Method == mcp.MethodDiscover && !p.hasDiscover && p.heard == 1
+			p.isProbe = m.Kind == transport.Request && m.Method == mcp.MethodDiscover && !p.hasDiscover && p.heard == 1
 			if p.isProbe {
 				p.heard--
 			}
