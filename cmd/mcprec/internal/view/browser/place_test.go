@@ -1,8 +1,11 @@
 package browser
 
 import (
+	"context"
 	"testing"
 
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 )
@@ -54,6 +57,36 @@ func TestGoTo(t *testing.T) {
 	p.until(`one("#sequence .row.pick").dataset.seq === "10" && document.activeElement !== one("#place")`)
 	p.press("h") // the call that hangs
 	p.until(`one("#sequence .row.pick").dataset.seq === "8"`)
+}
+
+// TestHangNotKnownYet: h goes to the call that hangs as soon as that is known, however early it is pressed, but not when
+// the reader has gone on meanwhile.
+func TestHangNotKnownYet(t *testing.T) {
+	t.Parallel()
+	p := newTab(t)
+	const held = `{
+		const { fetch } = window;
+		const told = new Promise((tell) => (window.tell = tell));
+		window.fetch = async (...request) => (/^api.(why|fits)/.test(request[0]) && (await told), fetch(...request));
+	}`
+	var script page.AddScriptToEvaluateOnNewDocumentResult
+	p.do(chromedp.Func(func(ctx context.Context, target *chromedp.Target) (err error) {
+		params := page.AddScriptToEvaluateOnNewDocumentParams{Source: held}
+		script, err = cdp.Call(ctx, target, page.AddScriptToEvaluateOnNewDocument, params)
+		return err
+	}))
+	shown := view(t, fixture("gosdk-897"))
+	for _, row := range []struct{ then, at string }{{"", "8"}, {"j", "2"}} {
+		p.open(shown.at("at=1"))
+		p.until(`one("#sequence .row.pick").dataset.seq === "1"`)
+		p.press("h" + row.then)
+		value[bool](p, `(window.tell(), true)`)
+		p.until(`one(".app").textContent.includes("Show the call") && one("#sequence .row.pick").dataset.seq === "` + row.at + `"`)
+	}
+	p.do(chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		_, err := cdp.Call(ctx, target, page.RemoveScriptToEvaluateOnNewDocument, page.RemoveScriptToEvaluateOnNewDocumentParams(script))
+		return err
+	}))
 }
 
 // TestEachKeyInEachView: no key throws, in whatever view.

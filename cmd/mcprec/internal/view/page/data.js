@@ -94,7 +94,7 @@ export function useFindings(s, session) {
     }
     return byEvent;
   }, [found]);
-  return { findings, why: why?.findings && why, marks };
+  return { findings, why: why?.findings && why, judged: why !== null && why.verdict?.tone !== "reading", marks };
 }
 
 // useOther returns the other session of two: of the second the first.

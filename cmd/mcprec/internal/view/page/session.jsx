@@ -54,8 +54,9 @@ function useKnown({ s, session, blocks, focus, change, deliveries }) {
   const events = session.events;
   const at = Math.max(1, Math.min(events || 1, focus.at || 1));
   const filter = useFilter(s, focus.filter, session);
-  const { findings, why, marks } = useFindings(s, session);
-  const fits = useFits(s, session, why?.stuck);
+  const { findings, why, judged, marks } = useFindings(s, session);
+  const setupsThatHang = useFits(s, session, why?.stuck);
+  const fits = setupsThatHang || [];
   const replaying = view === "replay" || view === "beside";
   const setups = [setupOf(focus, ""), setupOf(focus, "2")];
   const runs = [useRun(s, setups[0], replaying), useRun(s, setups[1], view === "beside")];
@@ -78,14 +79,17 @@ function useKnown({ s, session, blocks, focus, change, deliveries }) {
     ...{ s, session, blocks, two, views, view, events, at, filter, findings, why, marks, fits, replaying, setups },
     ...{ runs, compared, other, now, live, row, call, within, places, stuck, kin },
     ring: ringOf(fits),
+    judged: judged && setupsThatHang !== null,
     side: sideOf(focus, view),
   };
 }
 
 // actionsOf returns what the keys do, by the names of their table. cursor is where the stepper stands; go, pick, show,
-// setStep, setWithin and change move it; refs are elements that take the keyboard.
-function actionsOf(known, { focus, cursor, go, pick, show, setStep, setWithin, setRange, setSearching, change, refs }) {
-  const { view, views, at, call, row, marks, compared, why, ring, replaying, within, side, places } = known;
+// setStep, setWithin and change move it; seek asks for the hang once it is known; refs are elements that take the
+// keyboard.
+function actionsOf(known, moves) {
+  const { view, views, at, call, row, marks, compared, why, judged, ring, replaying, within, side, places } = known;
+  const { focus, cursor, go, pick, show, seek, setStep, setWithin, setRange, setSearching, change, refs } = moves;
   const move = (by) => {
     if (view !== "sequence") return setStep(Math.max(cursor.first, Math.min(cursor.most, cursor.value + by)));
     go(nextEvent(at, by, places));
@@ -103,6 +107,7 @@ function actionsOf(known, { focus, cursor, go, pick, show, setStep, setWithin, s
     },
     hang: () => {
       if (replaying) change({ step: undefined });
+      else if (!judged) seek(focus);
       else if (why?.verdict.shows && why.verdict.at) pick(why.verdict.at);
       else if (ring) change(focusOf(ring), true);
       else show("replay");
@@ -129,6 +134,7 @@ export function Session({ s, session, blocks, focus, change, themed, options, he
   const [length, setLength] = useState({ last: 0, lines: 0 }); // of the runs in Beside
   const [range, setRange] = useState(null); // of events to copy, that the reader chose
   const [searching, setSearching] = useState(0); // how often the reader asked for the filter
+  const [sought, seek] = useState(null); // the focus in which the reader asked for a hang that was not known yet
   const refs = { search: useRef(), page: useRef(10), place: useRef() };
   useEffect(() => void (searching && refs.search.current?.focus()), [searching, focus.view]);
   const known = useKnown({ s, session, blocks, focus, change, deliveries });
@@ -163,8 +169,13 @@ export function Session({ s, session, blocks, focus, change, themed, options, he
       compare: compared,
     }[view],
   );
-  const moves = { focus, cursor, go, pick, show, setStep, setWithin, setRange, setSearching, change, refs };
+  const moves = { focus, cursor, go, pick, show, seek, setStep, setWithin, setRange, setSearching, change, refs };
   const actions = actionsOf(known, moves);
+  useEffect(() => {
+    if (!sought || !known.judged) return;
+    seek(null);
+    if (sought === focus) actions.hang(); // else the reader has gone on
+  }, [sought, known.judged]);
   const play = usePlay(() => actions.move(1), cursor.value >= cursor.most);
   useKeys({ ...actions, theme: themed.toggle, help, play: play.toggle });
   return (

@@ -8,12 +8,12 @@ import { useAnswer } from "./data.js";
 import { classes, plain } from "./text.js";
 import { Word } from "./word.jsx";
 
-// useFits returns the setups under which a replay of the session hangs, once it is read. Those that
-// explain what hung in it stand first.
+// useFits returns the setups under which a replay of the session hangs, once it is read, and null until they are known.
+// Those that explain what hung in it stand first.
 export function useFits(s, session, stuck) {
   const ready = session.done || stuck;
   const answer = useAnswer(() => (ready ? api.fits(s) : undefined), [s, ready]);
-  return answer?.fits || [];
+  return ready && !answer ? null : answer?.fits || [];
 }
 
 // focusOf is the focus of a setup: at the end of its replay.
