@@ -67,12 +67,16 @@ func TestToken(t *testing.T) {
 			if law.readsStacks && !inOwnProcess(t) {
 				return
 			}
-			fired := 0
-			for n := range scale(law.few, law.many) {
-				strategy := []Strategy{POS, Starve, PCT, Random}[n%4]
+			var searches []*search // each learns of a mutex once
+			for _, strategy := range []Strategy{POS, Starve, PCT, Random} {
 				plan := law.plan
 				plan.Strategy = strategy
-				one := search{t: t, plan: withDefaults(plan), length: 60}
+				searches = append(searches, &search{t: t, plan: withDefaults(plan), length: 60})
+			}
+			fired := 0
+			for n := range scale(law.few, law.many) {
+				one := searches[n%len(searches)]
+				one.plan.Timers = law.plan.Timers
 				first := one.run(Sweep[n%len(Sweep)], n)
 				token, err := schedule.ParseToken(first.asToken().String())
 				if err != nil {
@@ -81,7 +85,7 @@ func TestToken(t *testing.T) {
 				one.plan.Timers = 0 // the token says which fire
 				again := one.rerun(token, n%10 == 0)
 				if first.outcome.verdict != Pass || again.outcome.verdict != Pass || !slices.Equal(namesOf(first), namesOf(again)) || passed(first) != passed(again) {
-					t.Fatalf("order %d, %v, %s: %s\n%s\n%s\n%s\n%s", n, strategy, token, again.outcome.why,
+					t.Fatalf("order %d, %v, %s: %s\n%s\n%s\n%s\n%s", n, one.plan.Strategy, token, again.outcome.why,
 						strings.Join(namesOf(first), "\n"), passed(first), strings.Join(namesOf(again), "\n"), passed(again))
 				}
 				fired += first.clock.timers.fired
