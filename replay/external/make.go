@@ -78,8 +78,6 @@ type plans interface {
 	together(seq uint64) (last uint64)
 	// isOwed reports whether a request in a frame is to be answered.
 	isOwed(request planned) bool
-	// status returns the status with which the recorded server ended when its input had; "": with 0, or otherwise.
-	status() string
 }
 
 // clientHalf is the client's half of a session.
@@ -92,7 +90,6 @@ type clientHalf interface {
 type recordedScript struct {
 	*standin.Driver
 	dropped map[planned]bool // requests to which no answer is owed
-	ended   string           // the status of the recorded server
 }
 
 func (r recordedScript) giveUp() []transport.Frame {
@@ -106,7 +103,6 @@ func (r recordedScript) place(n int) uint64                { return r.Seq(n) }
 func (r recordedScript) needs(seq uint64) []uint64         { return r.Needs(seq) }
 func (r recordedScript) together(seq uint64) (last uint64) { return seq }
 func (r recordedScript) isOwed(request planned) bool       { return !r.dropped[request] }
-func (r recordedScript) status() string                    { return r.ended }
 
 // clientScript is what a [Maker] says. The events of its frames are their numbers, from 1.
 type clientScript struct{ Maker }
@@ -115,6 +111,5 @@ func (clientScript) Wrote(int) []transport.Frame         { return nil }
 func (clientScript) giveUp() []transport.Frame           { return nil }
 func (clientScript) place(n int) uint64                  { return uint64(n + 1) }
 func (clientScript) needs(uint64) []uint64               { return nil }
-func (clientScript) status() string                      { return "" }
 func (c clientScript) together(seq uint64) (last uint64) { return uint64(c.Together(int(seq)-1) + 1) }
 func (c clientScript) isOwed(request planned) bool       { return !c.CallsOff(int(request.event) - 1) }

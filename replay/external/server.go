@@ -178,7 +178,7 @@ func (s serverPeer) results() (requests []uint64) {
 func (s serverPeer) play(schedule Schedule, patience child.Patience) (played play, err error) {
 	driver := standin.NewDriver(s.events, match.Rules{By: match.ByMethod})
 	driver.AllowReorder()
-	return s.playWith(recordedScript{driver, droppedIn(s.events), statusIn(s.events)}, schedule, patience)
+	return s.playWith(recordedScript{driver, droppedIn(s.events)}, schedule, patience)
 }
 
 // playWith plays a half.
@@ -190,7 +190,7 @@ func (s serverPeer) playWith(half clientHalf, schedule Schedule, patience child.
 		}
 		defer process.Kill()
 		p := &player{
-			schedule: schedule, patience: patience, dir: at.Dir, recorded: cmp.Or(s.Folder, child.FolderMark), half: half, process: process, line: line, http: http,
+			schedule: schedule, patience: patience, dir: at.Dir, recorded: cmp.Or(s.Folder, child.FolderMark), half: half, status: statusIn(s.events), process: process, line: line, http: http,
 			session: newPlayedSession(), requests: map[*timeline.Call]*request{}, play: play{answers: map[uint64]string{}, failed: map[uint64]bool{}, trace: newTrace(s.keeps)},
 		}
 		p.run()

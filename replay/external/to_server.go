@@ -23,6 +23,7 @@ type player struct {
 	dir      string // the folder of the process
 	recorded string // the path that it takes the place of, or its mark
 	half     clientHalf
+	status   string // of the recorded server when its input had ended; see [statusIn]
 	process  *child.Process
 	line     connection
 	http     exchanges // nil: over stdio

@@ -33,7 +33,7 @@ func (p *player) end(how Kind) {
 	}
 	p.play.status = p.process.Status()
 	switch {
-	case p.play.status != p.half.status() && p.play.status != "":
+	case p.play.status != p.status && p.play.status != "":
 		p.fail(Died, procfs.Look{Activity: procfs.Ended}, p.process.Status())
 	case p.asked: // a question cannot be answered any more
 	case how == LateEnd && len(p.owed()) > 0:

@@ -34,7 +34,7 @@ found() {
     END { print (list ? substr(list, 3) : orders ? "nothing" : "not explored: " last) (orders ? ", " orders " orders" : "") }' "$1"
 }
 
-# explore ROW: of a server makes a session; a client of %SERVER is recorded with the reference server.
+# explore ROW: explore makes the session of a server itself. A client of %SERVER is recorded with the reference server first.
 explore() {
   case $1 in
   *%SERVER*)

@@ -1,6 +1,6 @@
-// Loaded by Node before the program, in a play whose hang mcprec has seen before. It notes where each promise was made
-// that is still pending, and for which request, and where that was made which keeps the program alive. When SIGUSR2 comes
-// it writes that to a file.
+// Loaded by Node before the program, in a play whose finding mcprec has seen before. It notes where each promise was made
+// that is still pending, and for which request; and where each timer, child process, server and connection was made, which
+// keep the program alive. When SIGUSR2 comes it writes that to a file.
 'use strict'
 const { createHook, executionAsyncId } = require('node:async_hooks')
 const { renameSync, writeFileSync } = require('node:fs')

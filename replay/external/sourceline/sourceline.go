@@ -152,6 +152,7 @@ func (a Answer) Alive(most int) []string {
 	return a.Words(most)
 }
 
+// keepers tells what keeps the program alive; nothing where that is not known.
 func (a Answer) keepers(most int) (list []string) {
 	for _, kept := range a.Kept {
 		lines := Wait{Lines: kept.Lines}.told()

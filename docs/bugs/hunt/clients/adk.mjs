@@ -1,4 +1,4 @@
-// @google/adk@2.0.0: its client, as its documentation shows it.
+// @google/adk@2.0.0: its client, as its types have it.
 import { Context, InMemorySessionService, InvocationContext, MCPToolset, PluginManager } from '@google/adk';
 
 const [command, ...args] = process.argv.slice(2);

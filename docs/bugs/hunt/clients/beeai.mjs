@@ -1,4 +1,4 @@
-// beeai-framework@0.1.30: its client, as its documentation shows it.
+// beeai-framework@0.1.30: its client, as its types have it.
 import { MCPTool } from 'beeai-framework/tools/mcp';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';

@@ -1,5 +1,5 @@
 // @voltagent/core@2.10.0: its client, as its documentation shows it.
-process.env.NODE_ENV = 'production';
+process.env.NODE_ENV = 'production'; // else it prints the time, and fetches a list of models
 const { MCPConfiguration } = await import('@voltagent/core');
 
 const [command, ...args] = process.argv.slice(2);

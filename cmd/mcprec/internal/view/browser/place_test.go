@@ -81,7 +81,7 @@ func TestHangNotKnownYet(t *testing.T) {
 		p.until(`one("#sequence .row.pick").dataset.seq === "1"`)
 		p.press("h" + row.then)
 		value[bool](p, `(window.tell(), true)`)
-		p.until(`one(".app").textContent.includes("Show the call") && one("#sequence .row.pick").dataset.seq === "` + row.at + `"`)
+		p.until(`one(".app").textContent.includes("Who waits") && one("#sequence .row.pick").dataset.seq === "` + row.at + `"`)
 	}
 	p.do(chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
 		_, err := cdp.Call(ctx, target, page.RemoveScriptToEvaluateOnNewDocument, page.RemoveScriptToEvaluateOnNewDocumentParams(script))
