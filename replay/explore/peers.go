@@ -132,6 +132,7 @@ func (p *peers) burst(names []string) {
 	for _, op := range burst {
 		op.burst = burst
 	}
+	p.gate.HTTP.Burst(names)
 }
 
 // expect adds a message that the receiver in a direction must read.

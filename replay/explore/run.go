@@ -139,8 +139,9 @@ func (r *Run) Op(name string, do func(ctx context.Context) error) *Operation {
 
 // Burst lets operations, added before, begin in one step: when all of them may. They run in
 // parallel, as far as the machine lets them, until each waits: for a race of their own
-// computations, where the order of steps would keep them apart. With go test -race a data race
-// between them is a verdict, [DataRace]. Only Setup may call Burst.
+// computations, where the order of steps would keep them apart. Over HTTP the handlers of requests
+// that they make at the same time begin in one step, too: when the last of these requests arrives. With
+// go test -race a data race between them is a verdict, [DataRace]. Only Setup may call Burst.
 func (r *Run) Burst(names ...string) { r.peers.burst(names) }
 
 // ClientMustReceive adds a message that the client must read: a notification, or a request of

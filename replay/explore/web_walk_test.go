@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcprec/mcprec/replay/explore/gate"
 	"github.com/mcprec/mcprec/replay/explore/schedule"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
@@ -61,6 +62,11 @@ func TestWebWalk(t *testing.T) {
 			p.ctx = p.run.Context()
 			p.then = giveUp
 			p.call(2, "default", -1, 0)
+		}},
+		{"a burst", 13, 13, 0, func(p *webPeers) {
+			p.call(1, "progress", -1, 0)
+			p.call(2, "default", -1, 0)
+			p.run.Burst("call 1", "call 2")
 		}},
 	} {
 		if c.all > 300 && !long {
@@ -263,7 +269,7 @@ func (p *webPeers) cancel(id int) {
 // request makes a request in an operation and reads the response, of which it closes the body after so
 // many lines of data, or reads all if lines is -1. A response that breaks off is resumed so many times.
 func (p *webPeers) request(name, method, body string, lines, resumes int) *Operation {
-	ctx, first, then, last := p.ctx, p.first, p.then, ""
+	ctx, first, then, last := gate.WithOperation(p.ctx, name), p.first, p.then, ""
 	exchange := func(method string) (again bool) {
 		req, _ := http.NewRequestWithContext(ctx, method, "http://server/", strings.NewReader(body))
 		if method == http.MethodGet {
@@ -320,6 +326,7 @@ func (p *webPeers) program(dice *rand.Rand) {
 	})
 	contexts := []context.Context{p.run.Context(), p.run.Context(), p.run.Context(), short, hurried, traced}
 	tools := []string{"default", "default", "progress", "slow", "notify", "point", "abort"}
+	var free []string
 	for i := range 1 + dice.IntN(3) {
 		p.ctx = contexts[dice.IntN(len(contexts))]
 		tool, lines := tools[dice.IntN(len(tools))], []int{-1, -1, 0, 1}[dice.IntN(4)]
@@ -336,7 +343,12 @@ func (p *webPeers) program(dice *rand.Rand) {
 		}
 		if i > 0 && dice.IntN(3) == 0 {
 			op.After(fmt.Sprint("call ", i-1))
+		} else {
+			free = append(free, op.name)
 		}
+	}
+	if dice.IntN(3) == 0 {
+		p.run.Burst(free...)
 	}
 	p.ctx, p.first, p.then = p.run.Context(), idle, idle
 	switch dice.IntN(4) {

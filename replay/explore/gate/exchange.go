@@ -43,6 +43,7 @@ type Exchange struct {
 	end     context.CancelFunc
 	began   *Exchange // with which the stream began that this one resumes; itself, if it resumes none
 	latest  *Exchange // of one with which a stream began: the last that resumes it; nil: none does
+	burst   *burst    // of the operation that asks, or nil
 
 	// The handler's side.
 	arrived  bool
@@ -94,6 +95,39 @@ type HTTP struct {
 	handler http.Handler // or nil
 	fresh   []*Exchange  // requests without a frame, not named
 	cuts    int          // that are still allowed
+	bursts  []*burst
+}
+
+// burst is operations whose requests reach their handlers together.
+type burst struct {
+	operations []string
+	arrived    []*Exchange // their handlers have not begun
+}
+
+// Burst lets the handlers of the requests that these operations make at the same time begin at the same time,
+// when the last of the requests has arrived.
+func (h *HTTP) Burst(operations []string) {
+	h.bursts = append(h.bursts, &burst{operations: operations})
+}
+
+// burst returns the burst of an operation, or nil.
+func (h *HTTP) burst(operation string) *burst {
+	i := slices.IndexFunc(h.bursts, func(b *burst) bool { return slices.Contains(b.operations, operation) })
+	if i < 0 {
+		return nil
+	}
+	return h.bursts[i]
+}
+
+// begin calls the handlers of the requests of a burst that have arrived, unless another is still on its way.
+func (h *HTTP) begin(b *burst) {
+	if slices.ContainsFunc(h.live, func(x *Exchange) bool { return x.burst == b && !x.arrived && !x.left }) {
+		return
+	}
+	for _, x := range b.arrived {
+		h.gate.options.Go(x.serve)
+	}
+	b.arrived = nil
 }
 
 // Handle sets the server's handler.
@@ -298,7 +332,12 @@ func (x *Exchange) arrive() {
 	if x.wrote != nil {
 		x.gate.options.Go(func() { x.wrote(httptrace.WroteRequestInfo{}) })
 	}
-	x.gate.options.Go(x.serve)
+	if x.burst == nil {
+		x.gate.options.Go(x.serve)
+		return
+	}
+	x.burst.arrived = append(x.burst.arrived, x)
+	x.gate.HTTP.begin(x.burst)
 }
 
 // deliver hands the next part to the reader.
@@ -376,6 +415,9 @@ func (x *Exchange) withdraw() {
 	g.HTTP.fresh = slices.DeleteFunc(g.HTTP.fresh, func(other *Exchange) bool { return other == x })
 	if x.frame != nil && g.withdraw(x.frame.Lane, x.frame) && x.Name != "" {
 		g.HTTP.lose(x.frame) // it was judged when it was named
+	}
+	if x.burst != nil {
+		g.HTTP.begin(x.burst)
 	}
 }
 

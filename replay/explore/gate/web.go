@@ -66,8 +66,10 @@ func (w Web) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	x.round = g.Round
+	operation := OperationOf(req.Context())
+	x.burst = g.HTTP.burst(operation)
 	if len(body) > 0 {
-		x.frame = g.flight(w.pair.lane(transport.ClientToServer), transport.Frame{Bytes: body}, OperationOf(req.Context()))
+		x.frame = g.flight(w.pair.lane(transport.ClientToServer), transport.Frame{Bytes: body}, operation)
 		x.frame.Exchange = x
 		x.frame.quiet = offered != nil
 		if g.options.Traced {
