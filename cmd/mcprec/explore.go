@@ -103,7 +103,7 @@ func newExplore() *cobra.Command {
 	f.DurationVar(&o.budget, "limit", 0, "end the search after this time (2m; with COMMAND never)")
 	f.Uint64Var(&o.seed, "seed", 0, "other choices of the same strategy")
 	f.StringVar(&o.token, "token", "", "play the one order of this `TOKEN`")
-	addChoice(cmd, &o.level, "vary", "what may change: delivery, or sending too", "delivery", "sending")
+	addChoice(cmd, &o.level, "vary", "vary delivery, or sending too", "delivery", "sending")
 	f.BoolVar(&o.measure, "measure", false, "measure how the server COMMAND works: its model")
 	addOutFlags(cmd, &o.out, "", "write the made session, or the smallest that hangs so, to `FILE`")
 	addFormat(cmd, &o.format, "text", "json")

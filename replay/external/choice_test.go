@@ -147,7 +147,7 @@ func TestChoices(t *testing.T) {
 		mcp.NotificationMessage: true, mcp.NotificationResourceUpdated: true, mcp.NotificationToolListChanged: true,
 		mcp.NotificationProgress: false, mcp.NotificationCancelled: false, mcp.MethodListRoots: false, "": false,
 	} {
-		p := clientPlayer{start: 1, first: 1, session: newPlayedSession()}
+		p := clientPlayer{start: 1, first: 1, session: newPlayedSession(transport.ClientToServer, false, func(*fault, transport.Frame) {})}
 		p.describe(sending{seq: 3, frame: transport.Frame{Bytes: []byte(`{"jsonrpc":"2.0","method":"` + method + `"}`)}})
 		if got := p.play.frames[0].isNotice; got != want {
 			t.Errorf("%q may be repeated: %v", method, got)

@@ -110,6 +110,9 @@ func (c clientPeer) play(schedule Schedule, patience child.Patience) (played pla
 		}
 		p.noteNeighbours()
 		p.play.output = strings.ReplaceAll(process.Stdout(), at.Dir, child.FolderMark)
+		if p.play.isUnjudged || p.isCutOff() { // it was told what no recorded server has said
+			p.play.broken = nil
+		}
 		played = p.play
 		played.lines = linesOf(process, played.found)
 		return nil

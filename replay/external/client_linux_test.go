@@ -181,6 +181,8 @@ func (c *caller) hear(line []byte, id string) bool {
 				continue // the answer is there already, and the callback gone
 			}
 			c.said = append(c.said, "progress")
+		case isChange && c.fault == "says how far nothing is":
+			c.say(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"t","progress":1}}`)
 		case isChange && c.fault == "tells changes":
 			c.said = append(c.said, "changed")
 		}
@@ -234,6 +236,7 @@ func TestClientFaults(t *testing.T) {
 		"loses progress":                     {Different, []string{"DIFFERENT OUTPUT: the client prints otherwise than in the recorded order; reproduced 3 times out of 3", `result {"content":[]} result`, " arrive together"}},
 		"forgets its first call at a change": {Hang, []string{"HANG (observed; not a proof): it has every answer, the answer to tools/call count (#9) is the last, says no more and does not end; all ", rest, "  the server says in front of ", " that a list has changed\n"}},
 		"reads no errors":                    {Hang, []string{"HANG (observed; not a proof): it does not read its server's standard error, where there is room for 64 KiB: the server waits in a write there; all ", rest, "  in front of the answer to tools/call count (#", ") the server writes 1024 KiB of lines to its standard error\n"}},
+		"says how far nothing is":            {Illegal, []string{`ILLEGAL: the client sent progress for token "t", which no request of the server had (P3: `, "  in the recorded order, without the pauses of the recording\n  token: x1.default"}},
 		"prints to a server alone":           {Different, []string{"DIFFERENT OUTPUT: the client prints otherwise than in the recorded order; reproduced 3 times out of 3", "the server ends right behind the answer to tools/call count (#12)"}},
 	} {
 		t.Run(fault, func(t *testing.T) {

@@ -29,6 +29,7 @@ const (
 	NotSerial Fault = "race"             // no order of the calls explains the answers to a burst of them
 	Different Fault = "different output" // a client prints otherwise than in the recorded order
 	Unequal   Fault = "different answer" // a server answers otherwise for a split message, or for answers in another order
+	Illegal   Fault = "illegal"          // the end under test broke a MUST of the protocol
 	NoSession Fault = "no new session"   // a client that got 404 for its session ended without beginning another
 )
 
@@ -36,7 +37,7 @@ const (
 var possible = map[Fault]string{
 	Hang: "possible hang", Died: "possible crash", Lost: "possible lost answer", Lingers: "it may not exit",
 	NotSerial: "possible race", Different: "possible difference", Unequal: "possible other answer",
-	NoSession: "it may begin no new session",
+	NoSession: "it may begin no new session", Illegal: "a rule may be broken",
 }
 
 // Options say how to search.
@@ -301,6 +302,9 @@ func (x *explorer) playPlain() (goesOn bool, err error) {
 			break
 		}
 	}
+	if err := x.judgeRules(nil, x.plain); err != nil {
+		return false, err
+	}
 	for _, f := range x.plain.frames {
 		x.report.Frames++
 		if f.isRequest {
@@ -438,6 +442,12 @@ func (x *explorer) playOnce(schedule Schedule, patience child.Patience) (play, e
 	return played, err
 }
 
+// playFor plays a schedule again to see a fault that it has shown. Of the rules that are broken only that one counts.
+func (x *explorer) playFor(sought *fault, schedule Schedule, patience child.Patience) (play, error) {
+	played, err := x.playOnce(schedule, patience)
+	return played.seeing(sought), err
+}
+
 // firstDifference shows the first line that differs between two outputs.
 func firstDifference(output, plain string) string {
 	is, was := strings.Split(output, "\n"), strings.Split(plain, "\n")
@@ -455,8 +465,29 @@ func firstDifference(output, plain string) string {
 	return ""
 }
 
+// judgeRules confirms that the end under test broke rules that were not known to be broken. Where one order is played, by its
+// token, a rule that is broken in the recorded order as well is not what it shows.
+func (x *explorer) judgeRules(schedule Schedule, played play) error {
+	for _, found := range played.broken {
+		switch {
+		case x.told[x.keyOf(found)]:
+		case x.Token != "" && len(schedule) == 0 && x.Token != schedule.Token():
+			x.told[x.keyOf(found)] = true
+		default:
+			played.found = found
+			if err := x.confirm(schedule, played); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // judge confirms what the play of a schedule has found.
 func (x *explorer) judge(schedule Schedule, played play) error {
+	if err := x.judgeRules(schedule, played); err != nil {
+		return err
+	}
 	switch {
 	case played.found != nil && !x.told[x.keyOf(played.found)]:
 		return x.confirm(schedule, played)
@@ -531,7 +562,7 @@ func (x *explorer) confirm(schedule Schedule, first play) (err error) {
 		if (kind == Hang || kind == Lingers) && best.rank() == mostRank {
 			patience = x.patience // its timers have run out once
 		}
-		played, err := x.playOnce(schedule, patience)
+		played, err := x.playFor(first.found, schedule, patience)
 		if err != nil {
 			return err
 		}
@@ -561,12 +592,13 @@ func (x *explorer) confirm(schedule Schedule, first play) (err error) {
 }
 
 // linesOf plays a hang once more, to a process with the means of its own language switched on, and asks it which lines
-// hold what waits, or keep it alive. It does not wait for timers: that the process hangs is known.
+// hold what waits, keep it alive, or wrote what is illegal. It does not wait for timers: that the process hangs is known.
 func (x *explorer) linesOf(schedule Schedule, found *fault) ([]string, error) {
-	if x.NoLines || found.kind != Hang && found.kind != Lingers {
+	if x.NoLines || found.kind != Hang && found.kind != Lingers && found.kind != Illegal {
 		return nil, nil
 	}
 	played, err := x.peer.asking().play(schedule, child.Searching)
+	played = played.seeing(found)
 	if err != nil || played.found == nil || x.keyOf(played.found) != x.keyOf(found) {
 		return nil, err
 	}
@@ -592,7 +624,7 @@ func (p play) rank() (rank int) {
 func (x *explorer) simplify(schedule Schedule, first play) (Schedule, play, error) {
 	for i := 0; len(schedule) > 1 && i < len(schedule); {
 		fewer := slices.Delete(slices.Clone(schedule), i, i+1)
-		played, err := x.playOnce(fewer, x.patience)
+		played, err := x.playFor(first.found, fewer, x.patience)
 		if err != nil {
 			return schedule, first, err
 		}
@@ -662,7 +694,7 @@ func (x *explorer) add(schedule Schedule, found *fault, held int, played play) {
 	if x.Found != nil {
 		x.Found(f)
 	}
-	if len(schedule) > 0 && found.kind != NotSerial { // a burst is compared when it is all that a schedule has
+	if len(schedule) > 0 && found.kind != NotSerial && found.kind != Illegal { // a burst is compared when it is all that a schedule has, and what is illegal ends no play
 		x.shown = append(x.shown, schedule)
 	}
 }

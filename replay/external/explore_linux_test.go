@@ -97,6 +97,8 @@ func serve(fault string) (status int) {
 					fmt.Println(`{"jsonrpc":"2.0","id":"q","method":"roots/list"}`)
 				case "reads at its end":
 					awaitEndOf(os.Stdin)
+				case "prints", "prints and drops":
+					fmt.Println("Ready.")
 				}
 			case "":
 				said = append(said, m)
@@ -119,7 +121,7 @@ func serve(fault string) (status int) {
 					return 3
 				}
 			case "tools/call":
-				if i > 0 && messages[i-1].Method == "tools/call" && fault == "drops" {
+				if i > 0 && messages[i-1].Method == "tools/call" && strings.HasSuffix(fault, "drops") {
 					continue
 				}
 				if i > 0 && messages[i-1].Method == "notifications/initialized" && fault == "is not ready" {
@@ -157,6 +159,9 @@ func serve(fault string) (status int) {
 					count++
 				}
 				answered[string(m.ID)] = true
+				if i > 0 && messages[i-1].Method == "tools/call" && fault == "answers twice" {
+					answer(m, `{"content":[]}`)
+				}
 				if note := transport.MemberText(m.Params, "arguments", "note"); note != "" {
 					answer(m, fmt.Sprintf(`{"content":[{"type":"text","text":%q}]}`, note))
 					continue
@@ -302,6 +307,8 @@ func TestFaults(t *testing.T) {
 		"is not ready":       {NotSerial, true, "RACE: these calls affect each other: together with what goes before it, another answer than alone: tools/call add (#5)"},
 		"dies":               {Died, true, "DIED: the server ended: exit status 3: boom"},
 		"lingers":            {Lingers, true, "DOES NOT EXIT when its input closes: all "},
+		"prints":             {Illegal, true, "ILLEGAL: the server sent 6 bytes that are not JSON-RPC: \"Ready.\"; a stray line on stdout (console.log?): log to stderr (E4: only messages are on the wire; basic/transports, stdio)"},
+		"answers twice":      {Illegal, true, "ILLEGAL: the server sent a second response to tools/call (id 2) (P1: a request is answered once; basic, Responses)"},
 		"lingers on a timer": {Lingers, false, "SUSPECT, does not exit when its input closes: all "},
 	} {
 		t.Run(fault, func(t *testing.T) {
@@ -324,6 +331,20 @@ func TestFaults(t *testing.T) {
 				t.Errorf("the token %s shows %v\n%s", found.Token, err, again.Text())
 			}
 		})
+	}
+}
+
+// TestIllegalBesides holds that a rule which is broken in each order is found once, beside what else there is, and is not what
+// the token of another order shows.
+func TestIllegalBesides(t *testing.T) {
+	report, err := Explore(counter("prints and drops"), session(), Options{Schedules: 30})
+	isIllegal := func(f Finding) bool { return f.Kind == Illegal }
+	if err != nil || len(report.Findings) < 2 || !isIllegal(report.Findings[0]) || slices.ContainsFunc(report.Findings[1:], isIllegal) {
+		t.Fatalf("%v, found:\n%s", err, report.Text())
+	}
+	hang := report.Findings[1].Token
+	if report, err = Explore(counter("prints and drops"), session(), Options{Token: hang}); err != nil || len(report.Findings) != 1 || report.Findings[0].Token != hang {
+		t.Errorf("%v, %s shows:\n%s", err, hang, report.Text())
 	}
 }
 

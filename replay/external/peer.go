@@ -1,9 +1,13 @@
 package external
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/mcprec/mcprec/replay/check"
 	"github.com/mcprec/mcprec/replay/external/child"
+	"github.com/mcprec/mcprec/replay/order"
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
@@ -34,7 +38,8 @@ type peer interface {
 
 // play is what came of a schedule.
 type play struct {
-	found   *fault            // nil: nothing is wrong
+	found   *fault            // nil: nothing is wrong but what is broken
+	broken  []*fault          // rules of the protocol, in the order in which the end under test broke them
 	answers map[uint64]string // of a server, by the event of the request, without ids and folders
 	errors  map[uint64]string // of a server: its answers that are errors, by the event of the request, and with its name
 	failed  map[uint64]bool   // of a server: the requests that have failed, by an error of MCP or of the tool
@@ -66,13 +71,14 @@ type fault struct {
 	look   procfs.Look
 	at     Kind // the choice that brings it: [Term], [Gone] or "" (the end of the input) to Lingers, [Split] or [Reverse] to Unequal
 	detail string
-	about  string // what tells it from other findings, in place of the names of its events; "": these do
+	about  string   // what tells it from other findings, in place of the names of its events; "": these do
+	lines  []string // of source, that wrote what is illegal
 }
 
 // isCertain reports whether nothing else than mcprec could have moved the process.
 func (f *fault) isCertain() bool {
 	return f.look.Activity == procfs.Asleep || f.look.Activity == procfs.Full || f.look.Activity == procfs.Ended ||
-		f.kind == NotSerial || f.kind == Different || f.kind == Unequal
+		f.kind == NotSerial || f.kind == Different || f.kind == Unequal || f.kind == Illegal
 }
 
 // sending is a frame that the recorded end may send now.
@@ -80,6 +86,29 @@ type sending struct {
 	number int    // as its half of the recording counts
 	seq    uint64 // of the recorded event; 0: an unrecorded answer
 	frame  transport.Frame
+}
+
+// seeing returns the play as it matters to who looks for a fault: with the broken rule that is sought as what was found, or
+// else without what is broken.
+func (p play) seeing(sought *fault) play {
+	if sought.kind != Illegal {
+		return p
+	}
+	p.found = nil
+	if i := slices.IndexFunc(p.broken, func(f *fault) bool { return f.about == sought.about }); i >= 0 {
+		p.found = p.broken[i]
+		p.lines = p.found.lines
+	}
+	return p
+}
+
+// addBroken adds a rule that is broken, once, and asks the process where it wrote the frame that breaks it.
+func (p *play) addBroken(found *fault, process *child.Process, frame transport.Frame) {
+	isSame := func(f *fault) bool { return f.about == found.about }
+	if !slices.ContainsFunc(p.broken, isSame) {
+		found.lines = process.Wrote(frame.Bytes)
+		p.broken = append(p.broken, found)
+	}
 }
 
 // linesOf asks a process that hangs which lines of its source hold what waits, and one that does not end which made
@@ -102,15 +131,35 @@ func linesOf(process *child.Process, found *fault) []string {
 type playedSession struct {
 	*timeline.Model
 	events uint64 // so far
+	rules  *check.Fold
+	taken  transport.Frame // the latest
 }
 
-func newPlayedSession() *playedSession { return &playedSession{Model: timeline.NewModel(timeline.All)} }
+// newPlayedSession returns the session of a play. The rules of the protocol that the end under test, which sends in this
+// direction, breaks in it are given to illegal, while the frame is taken that shows it. Over HTTP frames on two streams may
+// come in either order.
+func newPlayedSession(under transport.Direction, isHTTP bool, illegal func(*fault, transport.Frame)) *playedSession {
+	s := &playedSession{Model: timeline.NewModel(timeline.All)}
+	s.rules = check.New(check.Gate{}, func(f check.Finding) {
+		isOfRules := f.Severity == order.Error && f.Section != "" && !f.IsWait()
+		if !isOfRules || f.Dir != under || isHTTP && (order.Violation{Title: f.Title}).OneSender() {
+			return
+		}
+		illegal(&fault{
+			kind: Illegal, look: procfs.Look{Activity: procfs.Ended}, about: f.Title,
+			detail: fmt.Sprintf("%s (%s: %s; %s)", f.Text, f.Rule, f.Title, f.Section),
+		}, s.taken)
+	})
+	return s
+}
 
 // take takes a frame. A play is one session of one client, so ids are unique in it, over HTTP as well. An answer
 // whose id is the request's but for its type is none here: an end under test has to give the id as it got it.
 func (s *playedSession) take(dir transport.Direction, frame transport.Frame) timeline.Step {
 	s.events++
 	step := s.Take(store.Event{Seq: s.events, Kind: store.Frame, Dir: dir, Payload: frame.Bytes})
+	s.taken = frame
+	_ = s.rules.Take(step) // which fails for events that are no frames alone
 	for i := range step.Messages {
 		if m := &step.Messages[i]; m.Role == timeline.Answers && m.Retyped {
 			s.Lose(step.Messages[i : i+1])

@@ -45,7 +45,7 @@ func TestWaitsOfPlayedSession(t *testing.T) {
 		"a cancelled question": {`< {"id":1,"method":"roots/list"}
 			< {"method":"notifications/cancelled","params":{"requestId":1}}`, "", ""},
 	} {
-		p := clientPlayer{session: newPlayedSession()}
+		p := clientPlayer{session: newPlayedSession(transport.ClientToServer, false, func(*fault, transport.Frame) {})}
 		for _, e := range framesOf(test.frames) {
 			p.session.take(e.Dir, e.AsFrame())
 		}

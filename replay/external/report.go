@@ -198,9 +198,13 @@ func (f Finding) Text() string { return f.words() + "  token: " + f.Token + "\n\
 
 // words returns the finding without its token.
 func (f Finding) words() string {
-	what := f.aboutServer()
-	if f.Peer == "client" {
+	what := "ILLEGAL: " + f.Detail
+	switch {
+	case f.Kind == Illegal:
+	case f.Peer == "client":
 		what = f.aboutClient()
+	default:
+		what = f.aboutServer()
 	}
 	text := fmt.Sprintf("%s; reproduced %d times out of %d\n", what, f.Held, f.Of)
 	if (f.Kind == NotSerial || f.Kind == Different || f.Kind == Unequal) && f.Detail != "" {

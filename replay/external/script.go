@@ -191,6 +191,10 @@ func (w *scriptWriter) verdict(s *Shown) {
 	ended := slices.IndexFunc(s.Moves, func(m Move) bool { return m.Kind == Ended })
 	isRough := slices.ContainsFunc(s.Moves[:max(ended, 0)], func(m Move) bool { return m.Kind == Shut || m.Kind == Signaled })
 	w.line("")
+	if f.Kind == Illegal {
+		w.shows("what the server said; it breaks the rule that is told above:")
+		return
+	}
 	if f.Kind == Lingers || f.Kind == Died || len(f.Requests) == 0 {
 		switch {
 		case f.Kind == Died && ended < 0:
@@ -210,10 +214,15 @@ func (w *scriptWriter) verdict(s *Shown) {
 		w.answer(s.ids[r.Event])
 	}
 	if f.Kind == NotSerial {
-		w.line(`rest`)
-		w.line(`echo 'what the server said; the recorded order and this one differ as told above:'`)
-		w.line(`cat "$dir/out"`)
+		w.shows("what the server said; the recorded order and this one differ as told above:")
 		return
 	}
 	w.line(`hidden "every call was answered"`)
+}
+
+// shows shows what the server said, for the reader to judge.
+func (w *scriptWriter) shows(what string) {
+	w.line("rest")
+	w.line("echo %s", w.quoteAll([]byte(what)))
+	w.line(`cat "$dir/out"`)
 }

@@ -191,8 +191,11 @@ func (s serverPeer) playWith(half clientHalf, schedule Schedule, patience child.
 		defer process.Kill()
 		p := &player{
 			schedule: schedule, patience: patience, dir: at.Dir, recorded: cmp.Or(s.Folder, child.FolderMark), half: half, status: statusIn(s.events), process: process, line: line, http: http,
-			session: newPlayedSession(), requests: map[*timeline.Call]*request{}, play: play{answers: map[uint64]string{}, failed: map[uint64]bool{}, trace: newTrace(s.keeps)},
+			requests: map[*timeline.Call]*request{}, play: play{answers: map[uint64]string{}, failed: map[uint64]bool{}, trace: newTrace(s.keeps)},
 		}
+		p.session = newPlayedSession(transport.ServerToClient, http != nil, func(found *fault, frame transport.Frame) {
+			p.play.addBroken(found, process, frame)
+		})
 		p.run()
 		p.play.trace.giveUp(p.play.found)
 		p.play.trace.leave(process)

@@ -197,7 +197,10 @@ func (p *clientPlayer) begin(start int) {
 	}
 	p.server.AllowReorder()
 	p.number, p.heard, p.until, p.last, p.ready = 0, 0, 0, 0, nil
-	p.session, p.asked = newPlayedSession(), map[*timeline.Call]uint64{}
+	p.session = newPlayedSession(transport.ClientToServer, p.http != nil, func(found *fault, frame transport.Frame) {
+		p.play.addBroken(found, p.process, frame)
+	})
+	p.asked = map[*timeline.Call]uint64{}
 	p.pages = map[*timeline.Call]string{}
 	p.able, p.ahead = map[uint64]int{}, map[uint64]bool{}
 	p.pinged, p.isOver = nil, false

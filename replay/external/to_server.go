@@ -476,7 +476,7 @@ func (p *player) hearAnswer(m *timeline.Message) {
 	if r == nil { // it went out in one frame with an answer
 		return
 	}
-	if r.isOwed {
+	if _, isAnswered := p.play.answers[r.seq]; r.isOwed && !isAnswered { // a client takes the first
 		p.play.answers[r.seq] = p.canonical(m.Message)
 		p.play.failed[r.seq] = m.Call.Failure != ""
 		if m.Error != nil {

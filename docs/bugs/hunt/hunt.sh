@@ -26,7 +26,7 @@ install() {
 
 # found FILE: what explore said, on one line.
 found() {
-  awk '/^(HANG|SUSPECT|DIED|LOST|DOES NOT EXIT|RACE|DIFFERENT ANSWER)/ { word = $0; sub(/[:(].*/, "", word); sub(/ $/, "", word) }
+  awk '/^(HANG|SUSPECT|DIED|LOST|DOES NOT EXIT|ILLEGAL|RACE|DIFFERENT ANSWER)/ { word = $0; sub(/[:(].*/, "", word); sub(/ $/, "", word) }
     word && /^  token: / { list = list ", " word " " $2; word = "" }
     /nothing was compared/ { list = list ", " $0 }
     / orders? of .*(nothing was found|findings?$)/ { orders = $1 }

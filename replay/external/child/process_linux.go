@@ -348,6 +348,18 @@ func (p *Process) Lines() []string { return p.ask(sourceline.Answer.Words) }
 // Alive asks as Lines does, for the lines that keep a process from its end.
 func (p *Process) Alive() []string { return p.ask(sourceline.Answer.Alive) }
 
+// Wrote asks a process in Node or Python where it has written a line of its output, if [InPlace] was told to ask.
+func (p *Process) Wrote(line []byte) []string {
+	if p.means == nil || p.IsGone() {
+		return nil
+	}
+	words, err := p.means.Wrote(p.cmd.Process.Pid, line)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	return words
+}
+
 func (p *Process) ask(words func(answer sourceline.Answer, most int) []string) []string {
 	const most = 3
 	if p.means == nil || p.IsGone() {

@@ -31,6 +31,7 @@ type onLinux interface {
 	Stdout() string
 	Lines() []string
 	Alive() []string
+	Wrote(line []byte) []string
 }
 
 // Pipes are never made, either.

@@ -17,6 +17,25 @@ import (
 // patience is how long a program may take for its answer. One that is at rest takes a few milliseconds.
 const patience = 5 * time.Second
 
+// Wrote asks a program in Node or Python, and all that it has started, where a line of standard output was written.
+func (m *Means) Wrote(pid int, line []byte) ([]string, error) {
+	var faults []error
+	for _, p := range family(procfs.Tree(procfs.Identify(pid))) {
+		read := readerOf(procfs.Program(p))
+		if read == nil || !m.isPrepared(p) {
+			continue
+		}
+		answer, err := m.answer(p, read)
+		if err != nil {
+			faults = append(faults, err)
+		}
+		if words := answer.Wrote(line); len(words) > 0 {
+			return words, nil
+		}
+	}
+	return nil, errors.Join(faults...)
+}
+
 // Ask asks a program and all that it has started, and returns what the first one tells that has anything to tell. stderr
 // returns what they have written to standard error. A program in Go has ended then.
 func (m *Means) Ask(pid int, stderr func() []byte) (Answer, error) {
@@ -44,15 +63,11 @@ func family(p procfs.Process) (pids []int) {
 // askOne asks one process. Of a language that is not known it does nothing.
 func (m *Means) askOne(pid int, stderr func() []byte) (Answer, error) {
 	program := procfs.Program(pid)
-	environ, _ := procfs.Environ(pid)
-	if !strings.Contains("\x00"+string(environ), "\x00"+Variable+"="+m.folder+"\x00") {
-		return Answer{}, nil // it has an environment of its own, and a signal would end it
+	if !m.isPrepared(pid) {
+		return Answer{}, nil // a signal would end it
 	}
-	switch name := filepath.Base(program); {
-	case name == "node":
-		return m.answer(pid, readNode)
-	case strings.HasPrefix(name, "python"):
-		return m.answer(pid, readPython)
+	if read := readerOf(program); read != nil {
+		return m.answer(pid, read)
 	}
 	if _, err := buildinfo.ReadFile(program); err != nil {
 		return Answer{}, nil
@@ -65,15 +80,34 @@ func (m *Means) askOne(pid int, stderr func() []byte) (Answer, error) {
 	return readGo(stderr()), nil
 }
 
+// isPrepared reports whether a process was started with the means, and has no environment of its own.
+func (m *Means) isPrepared(pid int) bool {
+	environ, _ := procfs.Environ(pid)
+	return strings.Contains("\x00"+string(environ), "\x00"+Variable+"="+m.folder+"\x00")
+}
+
+// readerOf returns what reads the answer of a program in Node or Python; nil of another.
+func readerOf(program string) func([]byte) (Answer, error) {
+	switch name := filepath.Base(program); {
+	case name == "node":
+		return readNode
+	case strings.HasPrefix(name, "python"):
+		return readPython
+	}
+	return nil
+}
+
 // answer sends the signal and waits for the file.
 func (m *Means) answer(pid int, read func([]byte) (Answer, error)) (Answer, error) {
+	path := filepath.Join(m.folder, fmt.Sprintf("%d.json", pid))
+	_ = os.Remove(path) // of another question
 	if err := syscall.Kill(pid, syscall.SIGUSR2); err != nil {
 		return Answer{}, nil // it has ended meanwhile
 	}
 	var text []byte
 	var err error
 	until(func() bool {
-		text, err = os.ReadFile(filepath.Join(m.folder, fmt.Sprintf("%d.json", pid)))
+		text, err = os.ReadFile(path)
 		return !errors.Is(err, fs.ErrNotExist)
 	})
 	if err != nil {

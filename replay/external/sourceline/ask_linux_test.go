@@ -35,8 +35,8 @@ func hold(text string, done chan int) {
 	<-done
 }
 
-// TestAsk: a program of each language names the line that holds a request, and one in Node the line that keeps it alive, in
-// folders with blanks, and is as it was with an option of its user's.
+// TestAsk: a program of each language names the line that holds a request, one in Node the line that keeps it alive, and one
+// in Node or Python the line that wrote something, in folders with blanks, and is as it was with an option of its user's.
 func TestAsk(t *testing.T) {
 	for _, test := range []struct {
 		name    string
@@ -44,20 +44,21 @@ func TestAsk(t *testing.T) {
 		program string // of testdata
 		want    []string
 		alive   string // the first line that keeps it so, as far as the language tells
+		wrote   string // what wrote the line of its request
 	}{
 		{"node", []string{"node", "--expose-gc"}, "server.mjs", []string{
 			"tools/call (id 3) is held at server.mjs:12 (ask), called from server.mjs:16 (tool); it waits for the answer to its own sampling/createMessage (id 100)",
 			"tools/slow (id 4) is held at server.mjs:26 (helper), called from server.mjs:21 (slow)",
 			"tools/locked (id 5) is held at server.mjs:32 (locked)",
-		}, "kept alive by a timer, made at server.mjs:44 (keep), called from server.mjs:48"},
+		}, "kept alive by a timer, made at server.mjs:44 (keep), called from server.mjs:48", "written at server.mjs:5 (out), called from server.mjs:10 (ask), from server.mjs:16 (tool)"},
 		{"python", []string{"python3"}, "server.py", []string{
 			"tools/call (id 3) is held at server.py:17 (ask), called from server.py:21 (tool); it waits for the answer to its own sampling/createMessage (id 100)",
 			"tools/slow (id 4) is held at server.py:31 (helper), called from server.py:26 (slow)",
 			"tools/locked (id 5) is held at server.py:40 (locked)",
-		}, ""},
+		}, "", "written at server.py:11 (out), called from server.py:16 (ask), from server.py:21 (tool)"},
 		{"go", []string{os.Args[0], "serve"}, "", []string{
 			"held at ask_linux_test.go:35 (sourceline.hold), chan receive",
-		}, ""},
+		}, "", ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if _, err := exec.LookPath(test.command[0]); err != nil {
@@ -74,9 +75,12 @@ func TestAsk(t *testing.T) {
 			if test.program != "" {
 				test.command = append(test.command, filepath.Join("testdata", test.program))
 			}
-			answer, said := asked(t, means, exec.Command(test.command[0], test.command[1:]...))
+			answer, wrote, said := asked(t, means, exec.Command(test.command[0], test.command[1:]...))
 			if got := answer.Words(3); strings.Join(got, "\n") != strings.Join(test.want, "\n") {
 				t.Errorf("got\n  %s\nwant\n  %s\nstandard error\n%s", strings.Join(got, "\n  "), strings.Join(test.want, "\n  "), said)
+			}
+			if wrote != test.wrote {
+				t.Errorf("got %q, want %q", wrote, test.wrote)
 			}
 			if got := answer.Alive(1); test.alive != "" && strings.Join(got, "") != test.alive || test.alive == "" && got[0] != test.want[0] {
 				t.Errorf("kept alive: got %q, want %q", got, test.alive)
@@ -85,8 +89,8 @@ func TestAsk(t *testing.T) {
 	}
 }
 
-// asked starts a server, gives it three requests, and asks it when it has taken them all.
-func asked(t *testing.T, means *Means, server *exec.Cmd) (answer Answer, said []byte) {
+// asked starts a server, gives it three requests, and asks it when it has taken them all: also what wrote its request.
+func asked(t *testing.T, means *Means, server *exec.Cmd) (answer Answer, wrote string, said []byte) {
 	t.Helper()
 	errors, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
 	if err != nil {
@@ -111,9 +115,14 @@ func asked(t *testing.T, means *Means, server *exec.Cmd) (answer Answer, said []
 	fmt.Fprintln(in, `{"jsonrpc":"2.0","id":4,"method":"tools/slow"}`)
 	fmt.Fprintln(in, `{"jsonrpc":"2.0","id":5,"method":"tools/locked"}`)
 	lines := bufio.NewReader(out)
+	request := ""
 	for range 3 {
-		if _, err := lines.ReadString('\n'); err != nil {
+		line, err := lines.ReadString('\n')
+		if err != nil {
 			t.Fatal(err)
+		}
+		if strings.Contains(line, "sampling/createMessage") {
+			request = strings.TrimSpace(line)
 		}
 	}
 	watcher, err := procfs.Watch(server.Process.Pid)
@@ -128,9 +137,13 @@ func asked(t *testing.T, means *Means, server *exec.Cmd) (answer Answer, said []
 		said, _ = os.ReadFile(errors.Name())
 		return said
 	}
+	where, err := means.Wrote(server.Process.Pid, []byte(request))
+	if err != nil {
+		t.Error(err)
+	}
 	answer, err = means.Ask(server.Process.Pid, stderr)
 	if err != nil {
 		t.Error(err)
 	}
-	return answer, stderr()
+	return answer, strings.Join(where, "\n"), stderr()
 }

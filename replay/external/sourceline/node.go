@@ -25,6 +25,10 @@ type nodeAnswer struct {
 		What  string `json:"what"`
 		Stack string `json:"stack"`
 	} `json:"kept"` // what keeps the program alive, in the order in which it was made
+	Written []struct {
+		Text  string `json:"text"`
+		Stack string `json:"stack"`
+	} `json:"written"` // to standard output, in order
 }
 
 // readNode reads the answer of a program in Node. What is awaited is made before who awaits it: the order of the
@@ -37,6 +41,9 @@ func readNode(text []byte) (Answer, error) {
 	answer := Answer{Asked: told.Asked}
 	for _, kept := range told.Kept {
 		answer.Kept = append(answer.Kept, Kept{kept.What, entries(nodeFrames(kept.Stack, packageOf(told.Program)))})
+	}
+	for _, written := range told.Written {
+		answer.Written = append(answer.Written, Written{written.Text, entries(nodeFrames(written.Stack, packageOf(told.Program)))})
 	}
 	waits := map[string]int{}    // places in the answer, by request
 	foreign := map[int]*[]Line{} // by place: of promises that a library made by itself

@@ -1,9 +1,11 @@
 // Loaded by Node before the program, in a play whose finding mcprec has seen before. It notes where each promise was made
 // that is still pending, and for which request; and where each timer, child process, server and connection was made, which
-// keep the program alive. When SIGUSR2 comes it writes that to a file.
+// keep the program alive; and what was last written to standard output, and where. When SIGUSR2 comes it writes that to a
+// file.
 'use strict'
 const { createHook, executionAsyncId } = require('node:async_hooks')
-const { renameSync, writeFileSync } = require('node:fs')
+const fs = require('node:fs')
+const { Duplex, Writable } = require('node:stream')
 const { isMainThread } = require('node:worker_threads')
 const folder = process.env.MCPREC_SOURCE_LINES
 const keepers = { // what keeps a program alive, by Node's names
@@ -59,12 +61,33 @@ if (folder && isMainThread) {
     return stringify(message, ...rest)
   }
 
+  const written = [] // to standard output: the latest, and where that was
+  const note = chunk => {
+    written.push({ text: String(chunk).slice(0, 4096), stack: new Error().stack })
+    if (written.length > 200) written.shift()
+  }
+  for (const { prototype } of [Duplex, Writable]) {
+    const write = prototype.write
+    prototype.write = function (chunk, ...rest) {
+      if (this.fd === 1 && this._isStdio) note(chunk)
+      return write.call(this, chunk, ...rest)
+    }
+  }
+  for (const name of ['write', 'writeSync']) {
+    const write = fs[name]
+    fs[name] = function (fd, chunk, ...rest) {
+      if (fd === 1) note(chunk)
+      return write.call(this, fd, chunk, ...rest)
+    }
+  }
+
+  const { renameSync, writeFileSync } = fs
   const answer = () => {
     const pending = [...open.values()]
     const isHeld = request => pending.some(p => p.request === request && !p.lost)
     const told = pending.filter(p => !p.lost || p.request && !p.request.answered && !isHeld(p.request))
     const kept = [...alive.values()].filter(k => k.resource.hasRef?.()).map(({ what, stack }) => ({ what, stack }))
-    const text = stringify({ program: process.argv[1], open: told, asked: [...asked.values()], kept })
+    const text = stringify({ program: process.argv[1], open: told, asked: [...asked.values()], kept, written })
     writeFileSync(`${folder}/${process.pid}.part`, text)
     renameSync(`${folder}/${process.pid}.part`, `${folder}/${process.pid}.json`)
   }

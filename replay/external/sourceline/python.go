@@ -11,13 +11,19 @@ type pythonAnswer struct {
 	Library string  `json:"library"` // the folder of the standard library
 	Asked   []Asked `json:"asked"`
 	Waits   []struct {
-		Request *Request `json:"request"`
-		Lines   []struct {
-			File     string `json:"file"`
-			Line     int    `json:"line"`
-			Function string `json:"function"`
-		} `json:"lines"`
+		Request *Request     `json:"request"`
+		Lines   []pythonLine `json:"lines"`
 	} `json:"waits"`
+	Written []struct {
+		Text  string       `json:"text"`
+		Lines []pythonLine `json:"lines"`
+	} `json:"written"` // to standard output, in order
+}
+
+type pythonLine struct {
+	File     string `json:"file"`
+	Line     int    `json:"line"`
+	Function string `json:"function"`
 }
 
 // readPython reads the answer of a program in Python. Lines of the standard library are left out.
@@ -28,17 +34,22 @@ func readPython(text []byte) (Answer, error) {
 	}
 	answer := Answer{Asked: told.Asked}
 	for _, w := range told.Waits {
-		wait := Wait{Request: w.Request}
-		for _, l := range w.Lines {
-			isPackage := isBelow(l.File, "site-packages") || isBelow(l.File, "dist-packages")
-			if !isPackage && (strings.HasPrefix(l.File, told.Library+"/") || strings.HasPrefix(l.File, "<")) {
-				continue
-			}
-			wait.Lines = append(wait.Lines, Line{File: l.File, Number: l.Line, Function: l.Function, IsLibrary: isPackage})
-		}
-		if len(wait.Lines) > 0 {
-			answer.Waits = append(answer.Waits, wait)
+		if lines := told.linesOf(w.Lines); len(lines) > 0 {
+			answer.Waits = append(answer.Waits, Wait{Request: w.Request, Lines: lines})
 		}
 	}
+	for _, w := range told.Written {
+		answer.Written = append(answer.Written, Written{w.Text, told.linesOf(w.Lines)})
+	}
 	return answer, nil
+}
+
+func (a *pythonAnswer) linesOf(lines []pythonLine) (list []Line) {
+	for _, l := range lines {
+		isPackage := isBelow(l.File, "site-packages") || isBelow(l.File, "dist-packages")
+		if isPackage || !strings.HasPrefix(l.File, a.Library+"/") && !strings.HasPrefix(l.File, "<") {
+			list = append(list, Line{File: l.File, Number: l.Line, Function: l.Function, IsLibrary: isPackage})
+		}
+	}
+	return list
 }

@@ -1,5 +1,5 @@
 # Loaded by Python before the program, in a play whose hang mcprec has seen before. When SIGUSR2 comes, a file gets where
-# each task and each thread stands, and for which request.
+# each task and each thread stands, and for which request, and what was last printed, and where.
 import os
 import sys
 
@@ -8,6 +8,8 @@ _folder = os.environ.get("MCPREC_SOURCE_LINES")
 
 def _install():
     import asyncio
+    import builtins
+    import collections
     import contextvars
     import json
     import signal
@@ -77,6 +79,23 @@ def _install():
     def line_of(frame):
         return {"file": frame.f_code.co_filename, "line": frame.f_lineno, "function": frame.f_code.co_name}
 
+    written = collections.deque(maxlen=200)
+    show = builtins.print
+
+    def printing(*args, **kwargs):
+        if kwargs.get("file") in (None, sys.stdout):
+            written.append({"text": (kwargs.get("sep") or " ").join(map(str, args))[:4096], "lines": stack_of(sys._getframe(1))})
+        show(*args, **kwargs)
+
+    builtins.print = printing
+
+    def stack_of(frame):
+        lines = []
+        while frame is not None:
+            lines.append(line_of(frame))
+            frame = frame.f_back
+        return lines
+
     def answer(signum, interrupted):
         waits = []
         for task in list(tasks):
@@ -84,12 +103,7 @@ def _install():
                 waits.append({"request": tasks.get(task), "lines": frames_of(task.get_coro())})
         main = threading.main_thread().ident
         for ident, frame in sys._current_frames().items():
-            if ident == main:
-                frame = interrupted
-            lines = []
-            while frame is not None:
-                lines.append(line_of(frame))
-                frame = frame.f_back
+            lines = stack_of(interrupted if ident == main else frame)
             request = threads.get(ident)
             if ident == main:  # it works for the last message, or waits for the next
                 last = cause.get()
@@ -97,7 +111,8 @@ def _install():
             waits.append({"request": request, "lines": lines})
         path = os.path.join(_folder, str(os.getpid()))
         with open(path + ".part", "w") as out:
-            out.write(dumps({"library": sysconfig.get_path("stdlib"), "waits": waits, "asked": list(asked.values())}))
+            told = {"waits": waits, "asked": list(asked.values()), "written": list(written)}
+            out.write(dumps({"library": sysconfig.get_path("stdlib"), **told}))
         os.replace(path + ".part", path + ".json")
 
     signal.signal(signal.SIGUSR2, answer)

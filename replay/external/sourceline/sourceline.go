@@ -1,5 +1,5 @@
 // Package sourceline says which lines of a program's own source hold what waits in it: a request that is not answered, a
-// call that does not return.
+// call that does not return. It also says which lines keep a program alive, and which have written something.
 //
 // # What it promises
 //
@@ -15,7 +15,8 @@
 // An [Answer] has a [Wait] for each thing that waits, with the lines at which it does, the innermost first, and, in Node and
 // Python, the request that it is for: the message with a method and an id that was parsed last before, by the chain of
 // what has started what. [Asked] are the requests that the program has written itself, and that have no answer. [Kept] is
-// what keeps a program in Node alive: a timer, a child process, a connection.
+// what keeps a program in Node alive: a timer, a child process, a connection. [Written] is what a program in Node or Python
+// has written to standard output last, in Python by print alone.
 //
 // # Source files
 //
@@ -40,9 +41,16 @@ import (
 
 // Answer is what a program tells of itself.
 type Answer struct {
-	Waits []Wait
-	Asked []Asked
-	Kept  []Kept
+	Waits   []Wait
+	Asked   []Asked
+	Kept    []Kept
+	Written []Written // in order
+}
+
+// Written is the beginning of something that a program has written to its standard output in one go.
+type Written struct {
+	Text  string
+	Lines []Line // that wrote it, the innermost first
 }
 
 // Kept is a thing that keeps a program alive.
@@ -165,6 +173,21 @@ func (a Answer) keepers(most int) (list []string) {
 		}
 	}
 	return list
+}
+
+// Wrote tells where the program wrote a line of its standard output; nothing where that is not known. It may have written
+// the line in pieces, or others with it.
+func (a Answer) Wrote(line []byte) []string {
+	const begin = 1000 // of the line
+	start := string(line[:min(len(line), begin)])
+	for _, w := range slices.Backward(a.Written) {
+		text := strings.TrimSpace(w.Text)
+		isIn := strings.Contains(w.Text, start) || text != "" && strings.Contains(start, text)
+		if lines := (Wait{Lines: w.Lines}).told(); isIn && len(lines) > 0 {
+			return []string{"written at " + lines[0].String() + calledFrom(lines[1:])}
+		}
+	}
+	return nil
 }
 
 // calledFrom tells the lines that a line was called from.

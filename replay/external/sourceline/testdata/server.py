@@ -8,7 +8,7 @@ waiting = {}
 
 
 def out(message):
-    print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
+    print(json.dumps({"jsonrpc": "2.0", **message}) + "\n", end="", flush=True)  # in one write: a thread prints, too
 
 
 async def ask(method):
