@@ -315,7 +315,8 @@ func (p *webPeers) short() (giveUp context.CancelFunc) {
 }
 
 // program makes random operations: requests that are answered at once, with progress, after a
-// cancellation, or not at all, of which some are given up or broken off; a GET stream; a DELETE.
+// cancellation, or not at all, of which some are given up or broken off; a GET stream; a DELETE. Calls
+// begin in a burst only if their handlers share nothing: what comes of others is in no order.
 func (p *webPeers) program(dice *rand.Rand) {
 	giveUp := p.short()
 	short := p.ctx
@@ -326,14 +327,19 @@ func (p *webPeers) program(dice *rand.Rand) {
 	})
 	contexts := []context.Context{p.run.Context(), p.run.Context(), p.run.Context(), short, hurried, traced}
 	tools := []string{"default", "default", "progress", "slow", "notify", "point", "abort"}
-	var free []string
+	var apart []string
 	for i := range 1 + dice.IntN(3) {
 		p.ctx = contexts[dice.IntN(len(contexts))]
 		tool, lines := tools[dice.IntN(len(tools))], []int{-1, -1, 0, 1}[dice.IntN(4)]
-		p.first = []func(){giveUp, idle, idle, idle, idle, idle}[dice.IntN(6)]
+		p.first = idle
+		isHasty := dice.IntN(6) == 0
+		if isHasty {
+			p.first = giveUp
+		}
 		p.then = []func(){giveUp, idle, idle, idle}[dice.IntN(4)]
 		var op *Operation
-		switch dice.IntN(8) {
+		kind := dice.IntN(8)
+		switch kind {
 		case 0:
 			op = p.request(fmt.Sprint("call ", i), http.MethodGet, "", lines, 0)
 		case 1:
@@ -343,12 +349,12 @@ func (p *webPeers) program(dice *rand.Rand) {
 		}
 		if i > 0 && dice.IntN(3) == 0 {
 			op.After(fmt.Sprint("call ", i-1))
-		} else {
-			free = append(free, op.name)
+		} else if kind > 1 && !isHasty && slices.Contains([]string{"default", "progress", "point", "abort"}, tool) {
+			apart = append(apart, op.name)
 		}
 	}
-	if dice.IntN(3) == 0 {
-		p.run.Burst(free...)
+	if dice.IntN(2) == 0 {
+		p.run.Burst(apart...)
 	}
 	p.ctx, p.first, p.then = p.run.Context(), idle, idle
 	switch dice.IntN(4) {

@@ -28,7 +28,7 @@ import (
 // in Write and Flush while more than the capacity of the lane is kept. A capacity without a limit
 // is like the buffers of a socket.
 type Exchange struct {
-	Name   string // such as POST tools/call "x"#1, or GET#1
+	Name   string // such as POST tools/call "x"#1, or GET by listen#1
 	Stream uint64 // from 1, over all pairs
 	Lane   *Lane  // of the response
 
@@ -44,6 +44,8 @@ type Exchange struct {
 	began   *Exchange // with which the stream began that this one resumes; itself, if it resumes none
 	latest  *Exchange // of one with which a stream began: the last that resumes it; nil: none does
 	burst   *burst    // of the operation that asks, or nil
+
+	operation string // that asks, as it shows in the name; or ""
 
 	// The handler's side.
 	arrived  bool
@@ -252,11 +254,11 @@ func (h *HTTP) lose(f *Flight) {
 // subject is the name of a request without a frame, before its number.
 func (x *Exchange) subject() string {
 	if x.resumes == "" {
-		return x.request.Method
+		return by(x.request.Method, x.operation)
 	}
 	resumed := x.resumed()
 	if resumed == nil {
-		return x.request.Method + " after an unknown event"
+		return by(x.request.Method+" after an unknown event", x.operation)
 	}
 	return x.request.Method + " (resumes " + resumed.began.Name + ")"
 }

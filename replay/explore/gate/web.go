@@ -45,7 +45,13 @@ func (w Web) RoundTrip(req *http.Request) (*http.Response, error) {
 	x := &Exchange{gate: g, pair: w.pair, body: body, header: http.Header{}, resumes: req.Header.Get("Last-Event-ID")}
 	x.Lane = &Lane{Dir: transport.ServerToClient, Exchange: x, Cap: g.options.S2C, pair: w.pair}
 	x.Lane.Back = w.pair.lane(transport.ClientToServer)
-	ctx, end := context.WithCancel(g.Context(context.Background()))
+	operation := OperationOf(req.Context())
+	base := g.Context(context.Background())
+	x.burst = g.HTTP.burst(operation)
+	if x.burst != nil { // handlers that begin at the same time are told apart by it
+		base = WithOperation(base, operation)
+	}
+	ctx, end := context.WithCancel(base)
 	x.end = end
 	x.request = req.Clone(ctx)
 	x.request.Body = io.NopCloser(bytes.NewReader(body))
@@ -66,8 +72,9 @@ func (w Web) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	x.round = g.Round
-	operation := OperationOf(req.Context())
-	x.burst = g.HTTP.burst(operation)
+	if offered == nil {
+		x.operation = operation
+	}
 	if len(body) > 0 {
 		x.frame = g.flight(w.pair.lane(transport.ClientToServer), transport.Frame{Bytes: body}, operation)
 		x.frame.Exchange = x
