@@ -34,13 +34,14 @@ found() {
     END { print (list ? substr(list, 3) : orders ? "nothing" : "not explored: " last) (orders ? ", " orders " orders" : "") }' "$1"
 }
 
-# explore ROW: explore makes the session of a server itself. A client of %SERVER is recorded with the reference server first.
+# explore ROW: explore makes the session of a server itself. A client of %SERVER, or of %URL over HTTP, is recorded with the
+# reference server first, over stdio.
 explore() {
   case $1 in
-  *%SERVER*)
+  *%SERVER* | *%URL*)
     cp "$here"/clients/*.mjs . && rm -f made.jsonl
     server="mcprec record -o made.jsonl -- mcp-server-everything"
-    eval "$(echo "$1" | sed "s|%SERVER|$server|")" && eval "mcprec explore -n 100 --limit $limit made.jsonl --as-server -- $1"
+    eval "$(echo "$1" | sed -e "s|%SERVER|$server|" -e "s|%URL|$server|")" && eval "mcprec explore -n 100 --limit $limit made.jsonl --as-server -- $1"
     ;;
   *) eval "mcprec explore -n 100 --limit $limit --force -o made.jsonl $1" ;;
   esac
@@ -49,9 +50,10 @@ explore() {
 cat "$here/packages.txt" "$here/clients.txt" | while read -r packages row; do
   case $packages in '' | '#'*) continue ;; esac
   case "$packages $row" in *"$1"*) ;; *) continue ;; esac
-  case $row in *%SERVER*) packages=$packages,$reference ;; esac
+  case $row in *%SERVER* | *%URL*) packages=$packages,$reference ;; esac
   name=${packages%%,*}
   folder=$hunt/$(echo "${name#*:}" | tr -c 'A-Za-z0-9.\n' _)
+  case $row in *%URL*) name="$name over HTTP" ;; esac
   mkdir -p "$folder" && cd "$folder" || exit 2
   if ! test -e installed; then
     install "$packages" >install.txt 2>&1 </dev/null && touch installed || { echo "$name: cannot be installed"; continue; }

@@ -1,21 +1,13 @@
 // @llamaindex/tools@0.2.1: its client, as its documentation shows it.
 import { mcp } from '@llamaindex/tools';
+import { run, server } from './workload.mjs';
 
-const [command, ...args] = process.argv.slice(2);
-const server = mcp({ command, args });
+const client = mcp(server);
 
-try {
-  const tools = await server.tools();
-  const byName = Object.fromEntries(tools.map((tool) => [tool.metadata.name, tool]));
-  const results = await Promise.all([
-    byName['echo'].call({ message: 'one' }),
-    byName['get-sum'].call({ a: 2, b: 3 }),
-  ]);
-  results.push(await byName['trigger-long-running-operation'].call({ duration: 0.2, steps: 2 }));
-  for (const result of results) console.log(result.content[0].text);
-} catch (error) {
-  console.error(error);
-  process.exitCode = 1;
-} finally {
-  await server.cleanup();
-}
+await run({
+  open: async () => {
+    const tools = Object.fromEntries((await client.tools()).map((tool) => [tool.metadata.name, tool]));
+    return tools.echo && ((name, args) => tools[name].call(args));
+  },
+  close: () => client.cleanup(),
+});

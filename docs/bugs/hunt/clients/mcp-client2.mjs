@@ -1,25 +1,15 @@
 // @modelcontextprotocol/client@2.4.0: its client, as its documentation shows it.
-import { Client } from '@modelcontextprotocol/client';
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
+import { hasEcho, isHTTP, printProgress, run, server } from './workload.mjs';
 
-const [command, ...args] = process.argv.slice(2);
 const client = new Client({ name: 'example-client', version: '1.0.0' });
 
-try {
-  await client.connect(new StdioClientTransport({ command, args }));
-  const { tools } = await client.listTools();
-  if (!tools.some((tool) => tool.name === 'echo')) throw new Error('no tool echo');
-  const results = await Promise.all([
-    client.callTool({ name: 'echo', arguments: { message: 'one' } }),
-    client.callTool({ name: 'get-sum', arguments: { a: 2, b: 3 } }),
-  ]);
-  results.push(await client.callTool({ name: 'trigger-long-running-operation', arguments: { duration: 0.2, steps: 2 } }, {
-    onprogress: ({ progress, total }) => console.error(`progress ${progress} of ${total}`),
-  }));
-  for (const result of results) console.log(result.content[0].text);
-} catch (error) {
-  console.error(error);
-  process.exitCode = 1;
-} finally {
-  await client.close();
-}
+await run({
+  open: async () => {
+    await client.connect(isHTTP ? new StreamableHTTPClientTransport(new URL(server.url)) : new StdioClientTransport(server));
+    const { tools } = await client.listTools();
+    return hasEcho(tools) && ((name, args) => client.callTool({ name, arguments: args }, { onprogress: printProgress }));
+  },
+  close: () => client.close(),
+});

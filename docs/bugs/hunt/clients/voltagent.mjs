@@ -1,22 +1,14 @@
 // @voltagent/core@2.10.0: its client, as its documentation shows it.
+import { byName, isHTTP, run, server } from './workload.mjs';
+
 process.env.NODE_ENV = 'production'; // else it prints the time, and fetches a list of models
 const { MCPConfiguration } = await import('@voltagent/core');
+const client = new MCPConfiguration({ servers: { everything: { type: isHTTP ? 'streamable-http' : 'stdio', ...server } } });
 
-const [command, ...args] = process.argv.slice(2);
-const mcpConfig = new MCPConfiguration({ servers: { everything: { type: 'stdio', command, args } } });
-
-try {
-  const tools = await mcpConfig.getTools();
-  const byName = Object.fromEntries(tools.map((tool) => [tool.name, tool]));
-  const results = await Promise.all([
-    byName['everything_echo'].execute({ message: 'one' }),
-    byName['everything_get-sum'].execute({ a: 2, b: 3 }),
-  ]);
-  results.push(await byName['everything_trigger-long-running-operation'].execute({ duration: 0.2, steps: 2 }));
-  for (const result of results) console.log(result.content[0].text);
-} catch (error) {
-  console.error(error);
-  process.exitCode = 1;
-} finally {
-  await mcpConfig.disconnect();
-}
+await run({
+  open: async () => {
+    const tools = byName(await client.getTools());
+    return tools.everything_echo && ((name, args) => tools[`everything_${name}`].execute(args));
+  },
+  close: () => client.disconnect(),
+});
