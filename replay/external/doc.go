@@ -1,6 +1,7 @@
 // Package external plays one half of a recorded session to a real process, in any language, in many
 // orders: the client's half to a server, or the server's half to a client. It says in which of them the
-// process hangs, dies, lingers, answers otherwise than any order of the calls explains, or prints otherwise.
+// process hangs, dies, lingers, answers otherwise than any order of the calls explains, prints otherwise, or breaks a
+// rule of the protocol (a MUST of package check, whatever the process had read when it wrote).
 //
 // # What it promises
 //
@@ -9,8 +10,8 @@
 // choices. Package child starts the process, and after each write it is left alone until it is at rest. So what
 // runs side by side in the process is what one write brought, and a schedule can be played again by its [Token].
 //
-// A hang that was found is played once more, to a process which package sourceline asks for lines of its source. No
-// finding comes of that play.
+// A hang that was found, and what is illegal, is played once more, to a process which package sourceline asks for lines
+// of its source. No finding comes of that play.
 //
 // Every finding was seen in several fresh processes, with the same token each time. A finding is called a
 // hang only if nothing but mcprec could have moved the process. One with a timer, or one that waits

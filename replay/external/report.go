@@ -48,7 +48,7 @@ type Finding struct {
 	Stand    string    `json:"stand,omitempty"` // how the end under test stands, at a hang
 	When     string    `json:"when,omitempty"`  // a server does not exit, or answers otherwise
 	Detail   string    `json:"detail,omitempty"`
-	Lines    []string  `json:"lines,omitempty"` // of source, that hold what waits at a hang, or keep what does not exit alive
+	Lines    []string  `json:"lines,omitempty"` // of source, that hold what waits at a hang, keep what does not exit alive, or wrote what is illegal
 	Choices  []string  `json:"choices"`         // in words
 	Token    string    `json:"token"`
 	Held     int       `json:"held"` // processes that showed it
