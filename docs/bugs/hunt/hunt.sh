@@ -4,7 +4,7 @@
 #
 # Usage: sh hunt.sh [WORD]      only the rows that contain WORD
 #
-# Needs mcprec and npm in the PATH. HUNT is the folder for the packages, the sessions and what explore said
+# Needs mcprec, npm and go in the PATH. HUNT is the folder for the packages, the sessions and what explore said
 # (default ./hunted), LIMIT the time for each (default 60s). A package that is installed there is not installed again.
 here=$(cd "$(dirname "$0")" && pwd)
 hunt=${HUNT:-$PWD/hunted}
@@ -13,12 +13,13 @@ reference=npm:@modelcontextprotocol/server-everything@2026.8.31 # what a client 
 export HERE="$here"
 mkdir -p "$hunt/home" || exit 2 # for programs that keep something at home
 
-# install PACKAGE,PACKAGE...: into the present folder.
+# install PACKAGE,PACKAGE...: into the present folder. go:NAME is a client of this folder, with the releases of docs/bugs/go.mod.
 install() {
   npm=
   for package in $(echo "$1" | tr , ' '); do
     case $package in
     npm:*) npm="$npm ${package#npm:}" ;;
+    go:*) (folder=$PWD && cd "$here" && go build -o "$folder/client" "./clients/${package#go:}") || return ;;
     esac
   done
   test -z "$npm" || npm install --silent --prefix . --no-save --omit=dev --ignore-scripts --force $npm
@@ -26,7 +27,7 @@ install() {
 
 # found FILE: what explore said, on one line.
 found() {
-  awk '/^(HANG|SUSPECT|DIED|LOST|DOES NOT EXIT|ILLEGAL|RACE|DIFFERENT ANSWER)/ { word = $0; sub(/[:(].*/, "", word); sub(/ $/, "", word) }
+  awk '/^(HANG|SUSPECT|DIED|LOST|DOES NOT EXIT|ILLEGAL|RACE|DIFFERENT ANSWER|NO NEW SESSION)/ { word = $0; sub(/[:(].*/, "", word); sub(/ $/, "", word) }
     word && /^  token: / { list = list ", " word " " $2; word = "" }
     /nothing was compared/ { list = list ", " $0 }
     / orders? of .*(nothing was found|findings?$)/ { orders = $1 }
@@ -40,8 +41,9 @@ explore() {
   case $1 in
   *%SERVER* | *%URL*)
     cp "$here"/clients/*.mjs . && rm -f made.jsonl
-    server="mcprec record -o made.jsonl -- mcp-server-everything"
-    eval "$(echo "$1" | sed -e "s|%SERVER|$server|" -e "s|%URL|$server|")" && eval "mcprec explore -n 100 --limit $limit made.jsonl --as-server -- $1"
+    server="mcprec record --label hunt -- mcp-server-everything" # into the store: a client may kill it
+    eval "$(echo "$1" | sed -e "s|%SERVER|$server|" -e "s|%URL|$server|")" && mcprec export -o made.jsonl hunt &&
+      eval "mcprec explore -n 100 --limit $limit made.jsonl --as-server -- $1"
     ;;
   *) eval "mcprec explore -n 100 --limit $limit --force -o made.jsonl $1" ;;
   esac
