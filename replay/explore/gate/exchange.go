@@ -112,8 +112,8 @@ func (h *HTTP) Burst(operations []string) {
 	h.bursts = append(h.bursts, &burst{operations: operations})
 }
 
-// burst returns the burst of an operation, or nil.
-func (h *HTTP) burst(operation string) *burst {
+// burstOf returns the burst of an operation, or nil.
+func (h *HTTP) burstOf(operation string) *burst {
 	i := slices.IndexFunc(h.bursts, func(b *burst) bool { return slices.Contains(b.operations, operation) })
 	if i < 0 {
 		return nil

@@ -47,7 +47,7 @@ func (w Web) RoundTrip(req *http.Request) (*http.Response, error) {
 	x.Lane.Back = w.pair.lane(transport.ClientToServer)
 	operation := OperationOf(req.Context())
 	base := g.Context(context.Background())
-	x.burst = g.HTTP.burst(operation)
+	x.burst = g.HTTP.burstOf(operation)
 	if x.burst != nil { // handlers that begin at the same time are told apart by it
 		base = WithOperation(base, operation)
 	}
