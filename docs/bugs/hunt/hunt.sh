@@ -41,9 +41,10 @@ explore() {
   case $1 in
   *%SERVER* | *%URL*)
     cp "$here"/clients/*.mjs . && rm -f made.jsonl
-    server="mcprec record --label hunt -- mcp-server-everything" # into the store: a client may kill it
-    eval "$(echo "$1" | sed -e "s|%SERVER|$server|" -e "s|%URL|$server|")" && mcprec export -o made.jsonl hunt &&
-      eval "mcprec explore -n 100 --limit $limit made.jsonl --as-server -- $1"
+    server="mcprec record --label hunt -o made.jsonl -- mcp-server-everything"
+    eval "$(echo "$1" | sed -e "s|%SERVER|$server|" -e "s|%URL|$server|")" || return
+    test -e made.jsonl || mcprec export -o made.jsonl hunt # of a client that has killed the recorder with its server
+    eval "mcprec explore -n 100 --limit $limit made.jsonl --as-server -- $1"
     ;;
   *) eval "mcprec explore -n 100 --limit $limit --force -o made.jsonl $1" ;;
   esac
