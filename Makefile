@@ -100,7 +100,7 @@ doubling: ## each command over twice as much of anything: red where that costs m
 soak: export MCPREC_NIGHT = 1
 soak: soundness ## the long forms of the tests: a million pings, two million orders, every token, a million events in a browser
 	$(GO) test -count=1 -run 'TestPingPong|TestFiveRecorders|TestKilledRecorder|TestFlood|TestPlantedSecrets|TestReading' -timeout 60m ./cmd/mcprec
-	$(GO) test -count=1 -timeout 60m ./replay/explore/...
+	$(GO) test -count=1 -timeout 120m ./replay/explore/...
 	$(GO) test -count=1 -cpu 1,2,8 -run Token -timeout 60m ./replay/explore
 	$(GO) test -count=1 -race -run Token -timeout 60m ./replay/explore
 	$(NEWEST) -count=1 -cpu 1,2,8 -run Token -timeout 60m $(GOSDK)
