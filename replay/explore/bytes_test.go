@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/iotest"
 
 	"github.com/mcprec/mcprec/transport"
 )
@@ -181,4 +182,37 @@ func TestBytesClose(t *testing.T) {
 			return nil
 		}).After("write", "read", "close")
 	}})
+}
+
+// A server that takes each Read for a message passes by luck, and fails where its bytes come one by one.
+func TestReadInPieces(t *testing.T) {
+	for _, isInPieces := range []bool{false, true} {
+		r := Search(t, Plan{Schedules: 20, Setup: func(r *Run) {
+			rw := r.ServerBytes()
+			reads := io.Reader(rw)
+			if isInPieces {
+				reads = iotest.OneByteReader(rw)
+			}
+			r.Go(func(context.Context) {
+				page := make([]byte, 4096)
+				for {
+					n, err := reads.Read(page)
+					if err != nil {
+						return
+					}
+					messages, err := transport.Frame{Bytes: bytes.TrimSpace(page[:n])}.Messages()
+					if err == nil && messages[0].Kind() == transport.Request {
+						answer := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":{}}`+"\n", messages[0].ID)
+						go func() { _, _ = rw.Write(answer) }()
+					}
+				}
+			})
+			client := newPeer(r.Client())
+			r.Go(client.read)
+			r.Op("a", func(ctx context.Context) error { return client.tool(ctx, "a") })
+		}})
+		if hangs := r.Verdict == Hang; hangs != isInPieces {
+			t.Errorf("in pieces: %t\n%s", isInPieces, r.Text())
+		}
+	}
 }

@@ -694,7 +694,8 @@ func (x *explorer) add(schedule Schedule, found *fault, held int, played play) {
 	if x.Found != nil {
 		x.Found(f)
 	}
-	if len(schedule) > 0 && found.kind != NotSerial && found.kind != Illegal { // a burst is compared when it is all that a schedule has, and what is illegal ends no play
+	// A burst is compared when it is all that a schedule has, and a broken rule ends no play.
+	if len(schedule) > 0 && found.kind != NotSerial && found.kind != Illegal {
 		x.shown = append(x.shown, schedule)
 	}
 }

@@ -88,8 +88,8 @@ type sending struct {
 	frame  transport.Frame
 }
 
-// seeing returns the play as it matters to who looks for a fault: with the broken rule that is sought as what was found, or
-// else without what is broken.
+// seeing returns the play for a confirmation of a fault. If that is a broken rule, the play has found this rule, or nothing:
+// it may show other rules and other faults beside.
 func (p play) seeing(sought *fault) play {
 	if sought.kind != Illegal {
 		return p
@@ -135,9 +135,8 @@ type playedSession struct {
 	taken  transport.Frame // the latest
 }
 
-// newPlayedSession returns the session of a play. The rules of the protocol that the end under test, which sends in this
-// direction, breaks in it are given to illegal, while the frame is taken that shows it. Over HTTP frames on two streams may
-// come in either order.
+// newPlayedSession returns the session of a play. The end under test sends in direction under; illegal is called with each rule
+// that it breaks, and with the frame that shows it. Over HTTP frames on two streams may come in either order.
 func newPlayedSession(under transport.Direction, isHTTP bool, illegal func(*fault, transport.Frame)) *playedSession {
 	s := &playedSession{Model: timeline.NewModel(timeline.All)}
 	s.rules = check.New(check.Gate{}, func(f check.Finding) {
@@ -159,7 +158,7 @@ func (s *playedSession) take(dir transport.Direction, frame transport.Frame) tim
 	s.events++
 	step := s.Take(store.Event{Seq: s.events, Kind: store.Frame, Dir: dir, Payload: frame.Bytes})
 	s.taken = frame
-	_ = s.rules.Take(step) // which fails for events that are no frames alone
+	_ = s.rules.Take(step) // it fails only for events that are no frames
 	for i := range step.Messages {
 		if m := &step.Messages[i]; m.Role == timeline.Answers && m.Retyped {
 			s.Lose(step.Messages[i : i+1])

@@ -44,7 +44,12 @@ func (s *Shown) Script(server Server) ([]byte, error) {
 #   sh FILE COMMAND...   starts another one
 #
 # PATIENCE=30 in the environment waits longer for an answer, REST=2 leaves a slow server more time between two
-# messages. The exit status is 1 if it shows, 0 if not, 3 if the server cannot be started.`)
+# messages.`)
+	if s.Finding.Kind == Illegal || s.Finding.Kind == NotSerial {
+		w.line("# It shows what the server said, for you to judge. The exit status is 0.")
+	} else {
+		w.line("# The exit status is 1 if it shows, 0 if not, 3 if the server cannot be started.")
+	}
 	w.text.WriteString(scriptWords)
 	w.line("")
 	if server.Folder != "" {
@@ -192,7 +197,7 @@ func (w *scriptWriter) verdict(s *Shown) {
 	isRough := slices.ContainsFunc(s.Moves[:max(ended, 0)], func(m Move) bool { return m.Kind == Shut || m.Kind == Signaled })
 	w.line("")
 	if f.Kind == Illegal {
-		w.shows("what the server said; it breaks the rule that is told above:")
+		w.printSaid("what the server said; it breaks the rule that is told above:")
 		return
 	}
 	if f.Kind == Lingers || f.Kind == Died || len(f.Requests) == 0 {
@@ -214,15 +219,15 @@ func (w *scriptWriter) verdict(s *Shown) {
 		w.answer(s.ids[r.Event])
 	}
 	if f.Kind == NotSerial {
-		w.shows("what the server said; the recorded order and this one differ as told above:")
+		w.printSaid("what the server said; the recorded order and this one differ as told above:")
 		return
 	}
 	w.line(`hidden "every call was answered"`)
 }
 
-// shows shows what the server said, for the reader to judge.
-func (w *scriptWriter) shows(what string) {
+// printSaid prints what the server said, for the reader to judge, behind a heading.
+func (w *scriptWriter) printSaid(heading string) {
 	w.line("rest")
-	w.line("echo %s", w.quoteAll([]byte(what)))
+	w.line("echo %s", w.quoteAll([]byte(heading)))
 	w.line(`cat "$dir/out"`)
 }

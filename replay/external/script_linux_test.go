@@ -23,6 +23,7 @@ func TestScript(t *testing.T) {
 		{"late", "x1.endrest5", "reproduced: the server ended with status 0, without an answer to tools/call add (id 1)\n", "not reproduced: every call was answered\n"},
 		{"stays at SIGTERM", "x1.term5", "reproduced: the server goes on 1 s after that and the end of its input\n", "not reproduced: the server ended with status 143\n"},
 		{"stays without output", "x1.gone5", "reproduced: the server goes on 1 s after that and the end of its input\n", "not reproduced: the server ended with status "},
+		{"prints", "x1.default", "what the server said; it breaks the rule that is told above:\n", "what the server said; it breaks the rule that is told above:\n"},
 		{"loses", "x1.join5-7", "what the server said; the recorded order and this one differ as told above:\n", "what the server said; the recorded order and this one differ as told above:\n"},
 	} {
 		t.Run(row.fault, func(t *testing.T) {

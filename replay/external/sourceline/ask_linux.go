@@ -64,7 +64,7 @@ func family(p procfs.Process) (pids []int) {
 func (m *Means) askOne(pid int, stderr func() []byte) (Answer, error) {
 	program := procfs.Program(pid)
 	if !m.isPrepared(pid) {
-		return Answer{}, nil // a signal would end it
+		return Answer{}, nil // a signal would end it: nothing listens there
 	}
 	if read := readerOf(program); read != nil {
 		return m.answer(pid, read)

@@ -147,3 +147,20 @@ func asked(t *testing.T, means *Means, server *exec.Cmd) (answer Answer, wrote s
 	}
 	return answer, strings.Join(where, "\n"), stderr()
 }
+
+// TestPreloadKeepsWrite: what Node keeps beside fs.write is there in a program that is asked: util.promisify has a form for it.
+func TestPreloadKeepsWrite(t *testing.T) {
+	if _, err := exec.LookPath("node"); err != nil {
+		t.Skip("node is not here")
+	}
+	means, err := Prepare(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const program = `require('util').promisify(require('fs').write)(1, 'x').then(written => console.log(written.bytesWritten))`
+	cmd := exec.Command("node", "-e", program)
+	cmd.Env = means.Environ(os.Environ())
+	if out, err := cmd.Output(); err != nil || string(out) != "x1\n" {
+		t.Errorf("%v, it printed %q", err, out)
+	}
+}

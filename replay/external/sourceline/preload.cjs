@@ -79,6 +79,7 @@ if (folder && isMainThread) {
       if (fd === 1) note(chunk)
       return write.call(this, fd, chunk, ...rest)
     }
+    Object.defineProperties(fs[name], Object.getOwnPropertyDescriptors(write)) // util.promisify looks there
   }
 
   const { renameSync, writeFileSync } = fs
