@@ -1,9 +1,11 @@
 // Command mcprec records, keeps and replays MCP sessions. See the README for a tour, and
 // mcprec help for the commands.
 //
-// A command has a file of its name: options, flags, constructor, run and report. The commands
-// share command.go (arguments, and what a command opens and prints to), flags.go (flags of
-// several commands) and help.go (how help is printed, and its topics). Below internal are
+// A command has a file of its name: options, flags, constructor, run and report. Two have another:
+// mcp answers an agent as view answers a browser, and is in view.go; explore of a process is in
+// explore_process.go. The commands share command.go (arguments, and what a command opens and
+// prints to), flags.go (flags of several commands) and help.go (how help is printed, and its
+// topics). Below internal are
 //
 //	session, recording       what SESSION names, with its masking; record and drive
 //	report                   what why, list, show, check, diff and replay say of sessions
