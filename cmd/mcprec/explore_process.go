@@ -47,7 +47,7 @@ func (p *processOptions) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringArrayVar(&p.calls, "call", nil, "without SESSION: call this `TOOL`, too, its arguments behind it")
 	f.BoolVar(&p.allTools, "all-tools", false, "without SESSION: call the tools that write, too")
-	f.BoolVar(&p.noLines, "no-lines", false, "with COMMAND: name no lines of source at a hang")
+	f.BoolVar(&p.noLines, "no-lines", false, "with COMMAND: name no lines of source")
 	f.StringVar(&p.script, "script", "", "with COMMAND: the finding as a shell script, or in a `FILE`")
 	f.Lookup("script").NoOptDefVal = "-"
 	f.IntVarP(&p.jobs, "jobs", "j", 1, "with COMMAND: play `N` orders at once")

@@ -591,13 +591,18 @@ func (x *explorer) confirm(schedule Schedule, first play) (err error) {
 	return err
 }
 
-// linesOf plays a hang once more, to a process with the means of its own language switched on, and asks it which lines
-// hold what waits, keep it alive, or wrote what is illegal. It does not wait for timers: that the process hangs is known.
+// linesOf plays a finding once more, to a process with the means of its own language switched on, and asks it which lines
+// hold what waits, keep it alive, or wrote what is illegal, or where the requests of a burst met. It does not wait for
+// timers: that the process hangs is known.
 func (x *explorer) linesOf(schedule Schedule, found *fault) ([]string, error) {
-	if x.NoLines || found.kind != Hang && found.kind != Lingers && found.kind != Illegal {
+	isAsked := found.kind == Hang || found.kind == Lingers || found.kind == Illegal || found.kind == NotSerial
+	if x.NoLines || !isAsked {
 		return nil, nil
 	}
 	played, err := x.peer.asking().play(schedule, child.Searching)
+	if err == nil && found.kind == NotSerial {
+		return played.met, nil
+	}
 	played = played.seeing(found)
 	if err != nil || played.found == nil || x.keyOf(played.found) != x.keyOf(found) {
 		return nil, err

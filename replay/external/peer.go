@@ -59,6 +59,7 @@ type play struct {
 
 	trace *trace   // nil: not kept
 	lines []string // of a process that was asked: which hold what waits at a hang, or keep it from its end
+	met   []string // of a server that was asked: where its requests met
 }
 
 // isWhole reports whether all was said: a server that only goes on after the end has answered everything.

@@ -114,8 +114,9 @@ func (x *explorer) serialise(schedule Schedule, played play) error {
 	}
 	x.bursts = append(x.bursts, calls)
 	found.detail = x.difference(played.answers, orders)
+	played.lines, err = x.linesOf(schedule, found)
 	x.add(schedule, found, held, played)
-	return nil
+	return err
 }
 
 // tryParts tries a burst without its first frame, and without its last, and reports whether that is a finding.

@@ -88,6 +88,7 @@ func (p *player) run() {
 			return
 		}
 	}
+	p.play.met = p.process.Met()
 	p.end("")
 }
 

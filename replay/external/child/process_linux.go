@@ -350,18 +350,30 @@ func (p *Process) Alive() []string { return p.ask(sourceline.Answer.Alive) }
 
 // Wrote asks a process in Node or Python where it has written a line of its output, if [InPlace] was told to ask.
 func (p *Process) Wrote(line []byte) []string {
+	return p.askOn(func(pid int) ([]string, error) { return p.means.Wrote(pid, line) })
+}
+
+// Met asks a process in Node or Python where its requests met that were under way together, if [InPlace] was told to ask.
+func (p *Process) Met() []string {
+	return p.askOn(func(pid int) ([]string, error) { return p.means.Met(pid, mostWords) })
+}
+
+// askOn asks what a process goes on after.
+func (p *Process) askOn(ask func(pid int) ([]string, error)) []string {
 	if p.means == nil || p.IsGone() {
 		return nil
 	}
-	words, err := p.means.Wrote(p.cmd.Process.Pid, line)
+	words, err := ask(p.cmd.Process.Pid)
 	if err != nil {
 		return []string{err.Error()}
 	}
 	return words
 }
 
+// mostWords is how many sentences are told.
+const mostWords = 3
+
 func (p *Process) ask(words func(answer sourceline.Answer, most int) []string) []string {
-	const most = 3
 	if p.means == nil || p.IsGone() {
 		return nil
 	}
@@ -369,7 +381,7 @@ func (p *Process) ask(words func(answer sourceline.Answer, most int) []string) [
 	if err != nil {
 		return []string{err.Error()}
 	}
-	return words(answer, most)
+	return words(answer, mostWords)
 }
 
 // Stdout returns the standard output, or the end of a long one.

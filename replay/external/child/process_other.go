@@ -32,6 +32,7 @@ type onLinux interface {
 	Lines() []string
 	Alive() []string
 	Wrote(line []byte) []string
+	Met() []string
 }
 
 // Pipes are never made, either.

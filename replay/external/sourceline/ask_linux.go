@@ -19,6 +19,16 @@ const patience = 5 * time.Second
 
 // Wrote asks a program in Node or Python, and all that it has started, where a line of standard output was written.
 func (m *Means) Wrote(pid int, line []byte) ([]string, error) {
+	return m.first(pid, func(a Answer) []string { return a.Wrote(line) })
+}
+
+// Met asks a program in Node or Python, and all that it has started, where requests met, for most sentences at most.
+func (m *Means) Met(pid, most int) ([]string, error) {
+	return m.first(pid, func(a Answer) []string { return a.Met(most) })
+}
+
+// first asks the processes of a program that can be asked again, and returns the first words that there are of an answer.
+func (m *Means) first(pid int, words func(Answer) []string) ([]string, error) {
 	var faults []error
 	for _, p := range family(procfs.Tree(procfs.Identify(pid))) {
 		read := readerOf(procfs.Program(p))
@@ -29,7 +39,7 @@ func (m *Means) Wrote(pid int, line []byte) ([]string, error) {
 		if err != nil {
 			faults = append(faults, err)
 		}
-		if words := answer.Wrote(line); len(words) > 0 {
+		if words := words(answer); len(words) > 0 {
 			return words, nil
 		}
 	}

@@ -97,24 +97,11 @@ func asked(t *testing.T, means *Means, server *exec.Cmd) (answer Answer, wrote s
 		t.Fatal(err)
 	}
 	defer errors.Close()
-	server.Env = means.Environ(append(os.Environ(), "NODE_OPTIONS=--no-deprecation"))
 	server.Stderr = errors
-	in, err := server.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := server.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = server.Process.Kill(); _, _ = io.Copy(io.Discard, out); _ = server.Wait() }()
-	fmt.Fprintln(in, `{"jsonrpc":"2.0","id":3,"method":"tools/call"}`)
-	fmt.Fprintln(in, `{"jsonrpc":"2.0","id":4,"method":"tools/slow"}`)
-	fmt.Fprintln(in, `{"jsonrpc":"2.0","id":5,"method":"tools/locked"}`)
-	lines := bufio.NewReader(out)
+	lines := start(t, means, server,
+		`{"jsonrpc":"2.0","id":3,"method":"tools/call"}`,
+		`{"jsonrpc":"2.0","id":4,"method":"tools/slow"}`,
+		`{"jsonrpc":"2.0","id":5,"method":"tools/locked"}`)
 	request := ""
 	for range 3 {
 		line, err := lines.ReadString('\n')
@@ -146,6 +133,81 @@ func asked(t *testing.T, means *Means, server *exec.Cmd) (answer Answer, wrote s
 		t.Error(err)
 	}
 	return answer, strings.Join(where, "\n"), stderr()
+}
+
+// start starts a server that can be asked, for the time of the test, and gives it requests in one write. It returns what the
+// server says.
+func start(t *testing.T, means *Means, server *exec.Cmd, requests ...string) *bufio.Reader {
+	t.Helper()
+	server.Env = means.Environ(append(os.Environ(), "NODE_OPTIONS=--no-deprecation"))
+	in, err := server.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := server.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Process.Kill(); _, _ = io.Copy(io.Discard, out); _ = server.Wait() })
+	fmt.Fprintln(in, strings.Join(requests, "\n"))
+	return bufio.NewReader(out)
+}
+
+// TestMet: two calls that were under way together are told by what they did to a file, or else by where one waited while the
+// other went on.
+func TestMet(t *testing.T) {
+	for _, test := range []struct {
+		command, program, method string
+		want                     []string
+	}{
+		{"node", "race.mjs", "add", []string{
+			"add (id one) read a.txt at race.mjs:13 (add), called from race.mjs:29",
+			"then add (id other) wrote it at race.mjs:19 (store), called from race.mjs:16 (add), from race.mjs:29",
+			"then add (id one) wrote it at race.mjs:19 (store), called from race.mjs:16 (add), from race.mjs:29",
+		}},
+		{"node", "race.mjs", "count", []string{"count (id one) waited at race.mjs:23 (count), called from race.mjs:29, while count (id other) went on"}},
+		{"python3", "race.py", "add", []string{
+			"add (id one) read a.txt at race.py:10 (add), called from race.py:23 (handle), from race.py:36 (<module>)",
+			"then add (id other) wrote it at race.py:17 (store), called from race.py:13 (add), from race.py:23 (handle)",
+			"then add (id one) wrote it at race.py:17 (store), called from race.py:13 (add), from race.py:23 (handle)",
+		}},
+	} {
+		t.Run(test.command+"/"+test.method, func(t *testing.T) {
+			if _, err := exec.LookPath(test.command); err != nil {
+				t.Skip(test.command + " is not here")
+			}
+			means, err := Prepare(t.TempDir())
+			if err != nil {
+				t.Fatal(err)
+			}
+			file := filepath.Join(t.TempDir(), "a.txt")
+			if err := os.WriteFile(file, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			server := exec.Command(test.command, filepath.Join("testdata", test.program), file)
+			said := start(t, means, server,
+				fmt.Sprintf(`{"jsonrpc":"2.0","id":3,"method":%q}`, test.method), fmt.Sprintf(`{"jsonrpc":"2.0","id":4,"method":%q}`, test.method))
+			for range 2 {
+				if _, err := said.ReadString('\n'); err != nil {
+					t.Fatal(err)
+				}
+			}
+			got, err := means.Met(server.Process.Pid, 3)
+			one, other := "id 3", "id 4" // the first that is told: the disk may be quicker with either
+			if len(got) > 0 && strings.Contains(got[0], other+") read") {
+				one, other = other, one
+			}
+			for i := range got {
+				got[i] = strings.NewReplacer(one, "id one", other, "id other").Replace(got[i])
+			}
+			if err != nil || strings.Join(got, "\n") != strings.Join(test.want, "\n") {
+				t.Errorf("%v, got\n  %s\nwant\n  %s", err, strings.Join(got, "\n  "), strings.Join(test.want, "\n  "))
+			}
+		})
+	}
 }
 
 // TestPreloadKeepsWrite: what Node keeps beside fs.write is there in a program that is asked: util.promisify has a form for it.

@@ -29,6 +29,14 @@ type nodeAnswer struct {
 		Text  string `json:"text"`
 		Stack string `json:"stack"`
 	} `json:"written"` // to standard output, in order
+	Uses []struct {
+		Use
+		Stack string `json:"stack"`
+	} `json:"uses"` // of files, in order
+	Overtaken []struct {
+		Overtaken
+		Stack string `json:"stack"`
+	} `json:"overtaken"` // in order
 }
 
 // readNode reads the answer of a program in Node. What is awaited is made before who awaits it: the order of the
@@ -39,17 +47,27 @@ func readNode(text []byte) (Answer, error) {
 		return Answer{}, fmt.Errorf("read what node tells of its promises: %w", err)
 	}
 	answer := Answer{Asked: told.Asked}
+	program := packageOf(told.Program)
+	linesOf := func(stack string) []Line { return entries(nodeFrames(stack, program)) }
 	for _, kept := range told.Kept {
-		answer.Kept = append(answer.Kept, Kept{kept.What, entries(nodeFrames(kept.Stack, packageOf(told.Program)))})
+		answer.Kept = append(answer.Kept, Kept{kept.What, linesOf(kept.Stack)})
 	}
 	for _, written := range told.Written {
-		answer.Written = append(answer.Written, Written{written.Text, entries(nodeFrames(written.Stack, packageOf(told.Program)))})
+		answer.Written = append(answer.Written, Written{written.Text, linesOf(written.Stack)})
+	}
+	for _, use := range told.Uses {
+		use.Lines = linesOf(use.Stack)
+		answer.Uses = append(answer.Uses, use.Use)
+	}
+	for _, overtaken := range told.Overtaken {
+		overtaken.Lines = linesOf(overtaken.Stack)
+		answer.Overtaken = append(answer.Overtaken, overtaken.Overtaken)
 	}
 	waits := map[string]int{}    // places in the answer, by request
 	foreign := map[int]*[]Line{} // by place: of promises that a library made by itself
 	for _, promise := range told.Open {
 		isMade := strings.Contains(promise.Stack, "at new Promise ")
-		frames := nodeFrames(promise.Stack, packageOf(told.Program))
+		frames := nodeFrames(promise.Stack, program)
 		if len(frames) == 0 || !promise.Waits && !isMade && !frames[0].isNode { // what an async function returns
 			continue
 		}

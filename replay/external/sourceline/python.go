@@ -18,6 +18,10 @@ type pythonAnswer struct {
 		Text  string       `json:"text"`
 		Lines []pythonLine `json:"lines"`
 	} `json:"written"` // to standard output, in order
+	Uses []struct {
+		Use
+		Lines []pythonLine `json:"lines"`
+	} `json:"uses"` // of files, in order
 }
 
 type pythonLine struct {
@@ -40,6 +44,10 @@ func readPython(text []byte) (Answer, error) {
 	}
 	for _, w := range told.Written {
 		answer.Written = append(answer.Written, Written{w.Text, told.linesOf(w.Lines)})
+	}
+	for _, use := range told.Uses {
+		use.Use.Lines = told.linesOf(use.Lines)
+		answer.Uses = append(answer.Uses, use.Use)
 	}
 	return answer, nil
 }

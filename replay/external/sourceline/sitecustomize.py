@@ -1,5 +1,5 @@
-# Loaded by Python before the program, in a play whose hang mcprec has seen before. When SIGUSR2 comes, a file gets where
-# each task and each thread stands, and for which request, and what was last printed, and where.
+# Loaded by Python before the program, in a play whose finding mcprec has seen before. When SIGUSR2 comes, a file gets where
+# each task and each thread stands, and for which request; what was last printed, and where; and what each request did to files.
 import os
 import sys
 
@@ -89,6 +89,31 @@ def _install():
 
     builtins.print = printing
 
+    uses = collections.deque(maxlen=1000)  # of files, in order
+
+    def audited(event, args):
+        if event in ("open", "os.rename", "os.remove") and cause.get() is not None:
+            try:
+                use(event, args)
+            except Exception:  # the program comes first
+                pass
+
+    def use(event, args):
+        if event == "open":
+            name, mode, flags = args
+            changes = any(c in "wax+" for c in mode) if mode else flags & (os.O_WRONLY | os.O_RDWR)
+            done = [("wrote" if changes else "read", name)]
+        elif event == "os.rename":
+            done = [("removed", args[0]), ("wrote", args[1])]
+        else:
+            done = [("removed", args[0])]
+        lines = stack_of(sys._getframe(2))
+        for does, name in done:
+            if isinstance(name, (str, bytes, os.PathLike)):  # not the number of an open file
+                uses.append({"request": cause.get(), "does": does, "path": os.path.abspath(os.fsdecode(name)), "lines": lines})
+
+    sys.addaudithook(audited)
+
     def stack_of(frame):
         lines = []
         while frame is not None:
@@ -111,7 +136,7 @@ def _install():
             waits.append({"request": request, "lines": lines})
         path = os.path.join(_folder, str(os.getpid()))
         with open(path + ".part", "w") as out:
-            told = {"waits": waits, "asked": list(asked.values()), "written": list(written)}
+            told = {"waits": waits, "asked": list(asked.values()), "written": list(written), "uses": list(uses)}
             out.write(dumps({"library": sysconfig.get_path("stdlib"), **told}))
         os.replace(path + ".part", path + ".json")
 

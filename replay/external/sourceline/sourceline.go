@@ -1,5 +1,6 @@
 // Package sourceline says which lines of a program's own source hold what waits in it: a request that is not answered, a
-// call that does not return. It also says which lines keep a program alive, and which have written something.
+// call that does not return. It also says which lines keep a program alive, which have written something, and at which two
+// requests meet that were under way together.
 //
 // # What it promises
 //
@@ -16,11 +17,13 @@
 // Python, the request that it is for: the message with a method and an id that was parsed last before, by the chain of
 // what has started what. [Asked] are the requests that the program has written itself, and that have no answer. [Kept] is
 // what keeps a program in Node alive: a timer, a child process, a connection. [Written] is what a program in Node or Python
-// has written to standard output last, in Python by print alone.
+// has written to standard output last, in Python by print alone. [Use] is what a request did to a file, and [Overtaken] a
+// request in Node that waited while another went on.
 //
 // # Source files
 //
 //	sourceline.go   what is told, and the choice of lines
+//	race.go         what is told of requests that were under way together
 //	node.go, python.go, golang.go   the answers of each language
 //	ask_linux.go, ask_other.go      how a process is asked
 //
@@ -45,6 +48,9 @@ type Answer struct {
 	Asked   []Asked
 	Kept    []Kept
 	Written []Written // in order
+
+	Uses      []Use       // in order
+	Overtaken []Overtaken // in order
 }
 
 // Written is the beginning of something that a program has written to its standard output in one go.
