@@ -40,6 +40,54 @@ func Arguments(schema json.RawMessage) (json.RawMessage, error) {
 	return json.Marshal(value)
 }
 
+// otherArguments returns arguments for a schema that are others in one member, and nil if it knows none. That is a member for
+// which the schema names several values; or else a text or a number, but none that a file or an address may depend on.
+func otherArguments(schema, arguments json.RawMessage) json.RawMessage {
+	root, err := mcp.Value(schema)
+	if err != nil {
+		return nil
+	}
+	value, _ := mcp.Value(arguments)
+	members, _ := value.(map[string]any)
+	top, _ := root.(map[string]any)
+	properties, _ := top["properties"].(map[string]any)
+	m := maker{newChecker(root), new(string)}
+	for _, isNamed := range []bool{true, false} {
+		for _, name := range slices.Sorted(maps.Keys(properties)) {
+			was, isThere := members[name]
+			if !isNamed && (!isThere || ofName(name) != plainText) {
+				continue
+			}
+			for _, value := range m.others(properties[name], was, isNamed) {
+				changed := maps.Clone(members)
+				changed[name] = value
+				if m.misfit(root, changed, "") == "" {
+					encoded, _ := json.Marshal(changed) // it was read from JSON
+					return encoded
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// others returns values for a schema in place of another: those that it names itself, or one that is made. Was is nil where
+// there was none, and the default is meant.
+func (m maker) others(schema, was any, isNamed bool) []any {
+	if isNamed {
+		s, _ := m.dereferenced(schema, 0).(map[string]any)
+		values := suggested(s)
+		if was == nil && len(values) > 0 {
+			was = values[0]
+		}
+		return slices.DeleteFunc(values, func(value any) bool { return equal(value, was) })
+	}
+	if value, isMade := m.another(schema, was, []any{was}); isMade {
+		return []any{value}
+	}
+	return nil
+}
+
 // Misfit says where a value, as JSON, does not fit a schema; "" if it fits.
 func Misfit(schema, value json.RawMessage) string {
 	if len(schema) == 0 {
@@ -311,6 +359,9 @@ func (m maker) text(s map[string]any, name string) (any, bool) {
 	return text + strings.Repeat("a", max(0, least-len(text))), true
 }
 
+// plainText is a text of which nothing more is known.
+const plainText = "a"
+
 // ofName returns a text for a member of a name: folders and files are in the server's own folder, and an address is
 // one at which nobody listens.
 func ofName(name string) string {
@@ -326,7 +377,7 @@ func ofName(name string) string {
 	case has("file"):
 		return FolderMark + "/a.txt"
 	}
-	return "a"
+	return plainText
 }
 
 // number returns 1, or the number next to it that fits.

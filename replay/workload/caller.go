@@ -189,7 +189,7 @@ func (c *Caller) follow(agenda Agenda) (frames []transport.Frame) {
 	}
 	for _, item := range agenda.Items {
 		params := item.Params
-		if item.How == WithProgress {
+		if item.HasProgress {
 			meta := object(mcp.MemberProgressToken, text(fmt.Sprintf("progress-%d", c.ids+1)))
 			params = json.RawMessage(strings.TrimSuffix(string(params), "}") + `,"` + mcp.MemberMeta + `":` + string(meta) + "}")
 		}

@@ -81,6 +81,9 @@ type AgendaItem struct {
 	Params json.RawMessage
 	How    Manner
 	Again  bool // it was asked for before
+
+	HasProgress bool            // it asks for progress
+	other       json.RawMessage // params for the same target; nil: none are known
 }
 
 // Manner is how a request is made.
@@ -88,10 +91,9 @@ type Manner int
 
 // The manners.
 const (
-	Alone        Manner = iota
-	WithProgress        // it asks for progress
-	Beside              // it goes out together with the next one
-	Cancelled           // it is cancelled at once
+	Alone     Manner = iota
+	Beside           // it goes out together with the next one
+	Cancelled        // it is cancelled at once
 )
 
 // Omission is a tool that is not called.
@@ -104,7 +106,7 @@ const mostTools, mostOthers = 12, 2
 func Choose(offer Offer, wishes Wishes) Agenda {
 	var a Agenda
 	for _, uri := range offer.Resources[:min(len(offer.Resources), mostOthers)] {
-		a.add(mcp.MethodReadResource, uri, object("uri", text(uri)))
+		a.add(AgendaItem{Method: mcp.MethodReadResource, Target: uri, Params: object("uri", text(uri))})
 	}
 	for _, prompt := range offer.Prompts[:min(len(offer.Prompts), mostOthers)] {
 		arguments := map[string]json.RawMessage{}
@@ -112,7 +114,7 @@ func Choose(offer Offer, wishes Wishes) Agenda {
 			arguments[name] = text("a")
 		}
 		encoded, _ := json.Marshal(arguments) // texts
-		a.add(mcp.MethodGetPrompt, prompt.Name, object("name", text(prompt.Name), "arguments", encoded))
+		a.add(AgendaItem{Method: mcp.MethodGetPrompt, Target: prompt.Name, Params: object("name", text(prompt.Name), "arguments", encoded)})
 	}
 	a.addTools(offer, wishes)
 	a.addVariants()
@@ -122,8 +124,12 @@ func Choose(offer Offer, wishes Wishes) Agenda {
 // addTools adds the calls of the tools, those that the user names first.
 func (a *Agenda) addTools(offer Offer, wishes Wishes) {
 	omit := func(tool, why string) { a.Omitted = append(a.Omitted, Omission{tool, why}) }
-	call := func(tool string, arguments json.RawMessage) {
-		a.add(mcp.MethodCallTool, tool, object("name", text(tool), "arguments", arguments))
+	call := func(tool string, arguments, other json.RawMessage) {
+		item := AgendaItem{Method: mcp.MethodCallTool, Target: tool, Params: object("name", text(tool), "arguments", arguments)}
+		if other != nil {
+			item.other = object("name", text(tool), "arguments", other)
+		}
+		a.add(item)
 	}
 	named := map[string]bool{}
 	for _, c := range wishes.Calls {
@@ -133,12 +139,12 @@ func (a *Agenda) addTools(offer Offer, wishes Wishes) {
 		case i < 0:
 			omit(c.Tool, "the server offers no such tool")
 		case c.Arguments != nil:
-			call(c.Tool, c.Arguments)
+			call(c.Tool, c.Arguments, nil)
 		default:
 			if made, err := Arguments(offer.Tools[i].Schema); err != nil {
 				omit(c.Tool, err.Error())
 			} else {
-				call(c.Tool, made)
+				call(c.Tool, made, otherArguments(offer.Tools[i].Schema, made))
 			}
 		}
 	}
@@ -166,13 +172,13 @@ func (a *Agenda) addTools(offer Offer, wishes Wishes) {
 			omit(tool.Name, fmt.Sprintf("%d tools are enough", mostTools))
 		default:
 			count++
-			call(tool.Name, made)
+			call(tool.Name, made, otherArguments(tool.Schema, made))
 		}
 	}
 }
 
-// addVariants makes some requests again: with progress, two side by side, and one that is cancelled and then made once
-// more. Where nothing else can be asked for, these are lists.
+// addVariants makes some requests again, calls with progress: two at once and then one with other arguments, of two tools,
+// and one that is cancelled and then made once more. Where nothing else can be asked for, these are pings.
 func (a *Agenda) addVariants() {
 	again := slices.Clone(a.Items)
 	isCall := func(item AgendaItem) bool { return item.Method == mcp.MethodCallTool }
@@ -182,17 +188,23 @@ func (a *Agenda) addVariants() {
 	if len(again) == 0 {
 		again = []AgendaItem{{Method: mcp.MethodPing}}
 	}
-	first, second, last := again[0], again[min(1, len(again)-1)], again[len(again)-1]
-	with := func(item AgendaItem, how Manner) AgendaItem { item.How, item.Again = how, true; return item }
-	if isCall(first) {
-		a.Items = append(a.Items, with(first, WithProgress))
+	with := func(item AgendaItem, how Manner) {
+		item.How, item.Again, item.HasProgress = how, true, isCall(item)
+		a.add(item)
 	}
-	a.Items = append(a.Items, with(first, Beside), with(second, Alone), with(last, Cancelled), with(last, Alone))
+	for _, item := range again[:min(2, len(again))] {
+		with(item, Beside)
+		with(item, Alone)
+		if item.other != nil {
+			a.add(AgendaItem{Method: item.Method, Target: item.Target, Params: item.other, HasProgress: true})
+		}
+	}
+	last := again[len(again)-1]
+	with(last, Cancelled)
+	with(last, Alone)
 }
 
-func (a *Agenda) add(method, target string, params json.RawMessage) {
-	a.Items = append(a.Items, AgendaItem{Method: method, Target: target, Params: params})
-}
+func (a *Agenda) add(item AgendaItem) { a.Items = append(a.Items, item) }
 
 // object writes a JSON object of names and values in turn.
 func object(members ...any) json.RawMessage {
@@ -221,17 +233,19 @@ func (a Agenda) Text() string {
 		}
 	}
 	var again []string
+	how := ""
 	for _, item := range a.Items {
+		if item.Again && item.HasProgress {
+			how = ", with progress"
+		}
 		switch name := strings.TrimSpace(item.Method + " " + phrase.Name(item.Target)); item.How {
-		case WithProgress:
-			again = append(again, name+" with progress")
 		case Beside:
-			again = append(again, name+" together with the next")
+			again = append(again, name+" twice at once")
 		case Cancelled:
 			again = append(again, name+" cancelled")
 		}
 	}
-	fmt.Fprintf(&b, "  and again: %s\n", strings.Join(again, ", "))
+	fmt.Fprintf(&b, "  and again%s: %s\n", how, strings.Join(again, ", "))
 	return b.String() + a.omittedText()
 }
 

@@ -71,6 +71,27 @@ func TestArguments(t *testing.T) {
 	}
 }
 
+// TestOtherArguments: another value is taken that the schema names, or else made in place of one that was made.
+func TestOtherArguments(t *testing.T) {
+	for _, tt := range [][3]string{
+		{`{"properties":{"a":{"type":"string"},"b":{"enum":["x","y"]}},"required":["a","b"]}`, `{"a":"a","b":"x"}`, `{"a":"a","b":"y"}`},
+		{`{"properties":{"b":{"enum":["x","y"],"default":"y"}}}`, `{}`, `{"b":"x"}`},
+		{`{"properties":{"b":{"$ref":"#/$defs/kind"}},"$defs":{"kind":{"enum":["x","y"]}}}`, `{}`, `{"b":"y"}`},
+		{`{"properties":{"b":{"default":"y"}}}`, `{}`, ``},
+		{`{"properties":{"a":{"type":"string"}},"required":["a"]}`, `{"a":"a"}`, `{"a":"a2"}`},
+		{`{"properties":{"a":{"type":"string","maxLength":1}},"required":["a"]}`, `{"a":"a"}`, ``},
+		{`{"properties":{"n":{"type":"integer","maximum":1},"path":{"type":"string"}}}`, `{"n":1,"path":"%DIR"}`, ``},
+		{`{"properties":{"n":{"type":"integer"},"path":{"type":"string"}}}`, `{"n":1,"path":"%DIR"}`, `{"n":2,"path":"%DIR"}`},
+		{`{"type":"object"}`, `{}`, ``},
+		{``, `{}`, ``},
+	} {
+		got := otherArguments(json.RawMessage(tt[0]), json.RawMessage(tt[1]))
+		if string(got) != tt[2] {
+			t.Errorf("%s in place of %s: %q, want %q", tt[0], tt[1], got, tt[2])
+		}
+	}
+}
+
 // TestMisfit: a value that does not fit is told, with its place.
 func TestMisfit(t *testing.T) {
 	for _, tt := range [][3]string{
@@ -154,11 +175,13 @@ func TestCaller(t *testing.T) {
 		`{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"write","arguments":{"x":1}}}`,
 		`{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"read","arguments":{"q":"a"}}}`,
 		`{"jsonrpc":"2.0","id":6,"method":"tools/call","params":{"name":"write","arguments":{"x":1},"_meta":{"progressToken":"progress-6"}}}`,
-		`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"write","arguments":{"x":1}}}`,
-		`{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{"name":"read","arguments":{"q":"a"}}}`,
-		`{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"read","arguments":{"q":"a"}}}`,
-		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":9}}`,
-		`{"jsonrpc":"2.0","id":10,"method":"tools/call","params":{"name":"read","arguments":{"q":"a"}}}`,
+		`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"write","arguments":{"x":1},"_meta":{"progressToken":"progress-7"}}}`,
+		`{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{"name":"read","arguments":{"q":"a"},"_meta":{"progressToken":"progress-8"}}}`,
+		`{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"read","arguments":{"q":"a"},"_meta":{"progressToken":"progress-9"}}}`,
+		`{"jsonrpc":"2.0","id":10,"method":"tools/call","params":{"name":"read","arguments":{"q":"a2"},"_meta":{"progressToken":"progress-10"}}}`,
+		`{"jsonrpc":"2.0","id":11,"method":"tools/call","params":{"name":"read","arguments":{"q":"a"},"_meta":{"progressToken":"progress-11"}}}`,
+		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":11}}`,
+		`{"jsonrpc":"2.0","id":12,"method":"tools/call","params":{"name":"read","arguments":{"q":"a"},"_meta":{"progressToken":"progress-12"}}}`,
 		`{"jsonrpc":"2.0","id":"e","result":{"action":"accept","content":{"n":1}}}`,
 		`{"jsonrpc":"2.0","id":"z","error":{"code":-32601,"message":"mcprec explore does not know this method"}}`,
 	}
@@ -168,13 +191,14 @@ func TestCaller(t *testing.T) {
 	if offered.Server != "s 2" || offered.Revision != "2025-06-18" || len(offered.Tools) != 5 {
 		t.Errorf("offered: %+v", offered)
 	}
-	if c.Together(8) != 9 || c.Together(7) != 7 || c.Together(10) != 11 || !c.CallsOff(10) || c.CallsOff(8) {
+	if c.Together(7) != 8 || c.Together(8) != 8 || c.Together(12) != 13 || !c.CallsOff(12) || c.CallsOff(8) {
 		t.Errorf("together: %v, called off: %v", c.together, c.calledOff)
 	}
 	text := Choose(offered, Wishes{}).Text()
 	for _, line := range []string{
 		"  tools/call read {\"q\":\"a\"}\n",
-		"  and again: tools/call read with progress, tools/call read together with the next, tools/call read cancelled\n",
+		"  tools/call read {\"q\":\"a2\"}\n",
+		"  and again, with progress: tools/call read twice at once, tools/call read cancelled\n",
 		"  not called: far: it says that it reaches out of this machine\n",
 		"  not called: write, drop: it does not say that it only reads\n",
 		"  not called: odd: no arguments were found that fit its schema: its schema takes nothing\n",
