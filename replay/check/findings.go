@@ -36,6 +36,10 @@ func (f Finding) IsWait() bool {
 	return slices.Contains([]string{"E1", "E2", "E10", "E11", "E17", "E18"}, f.Rule)
 }
 
+// NeedsExchange reports whether only an HTTP exchange shows that the finding is right: with a status such as 400 a server may
+// send an error without an id (basic/transports, Sending Messages to the Server).
+func (f Finding) NeedsExchange() bool { return f.Title == namesRequest.Title }
+
 // String returns the finding as one line.
 func (f Finding) String() string {
 	events := make([]string, len(f.Events))

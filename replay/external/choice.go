@@ -38,6 +38,8 @@ const (
 const (
 	Ahead      Kind = "ahead"   // the client does not wait for the answer to First
 	Hold       Kind = "hold"    // the client answers no question from First until Last has gone out
+	Busy       Kind = "busy"    // the client answers no question from First until the server is at rest with Last
+	Relist     Kind = "relist"  // the client asks for a list as soon as the server says behind First that it has changed, and again when the server is at rest
 	Reverse    Kind = "reverse" // the client answers the questions behind First when the server is at rest, the last one first
 	Cancel     Kind = "cancel"  // the client cancels First in the same write
 	LateCancel Kind = "later"   // the client cancels First when the server is at rest, if it is unanswered
@@ -86,7 +88,7 @@ var kinds = map[Kind]struct {
 }{
 	Join: {has: withLast}, Split: {has: withAt}, Unread: {has: withLast}, End: {},
 
-	Ahead: {}, Hold: {has: withLast}, Reverse: {}, Cancel: {}, LateCancel: {}, Crossed: {}, LateEnd: {}, Term: {}, Gone: {}, Order: {has: listed},
+	Ahead: {}, Hold: {has: withLast}, Busy: {has: withLast}, Relist: {}, Reverse: {}, Cancel: {}, LateCancel: {}, Crossed: {}, LateEnd: {}, Term: {}, Gone: {}, Order: {has: listed},
 	Cut: {overHTTP: true}, HangUp: {overHTTP: true},
 
 	Early: {}, Late: {}, Repeat: {has: withAt}, Ping: {}, Change: {toldOnce: true}, Stderr: {toldOnce: true}, Close: {},
@@ -202,6 +204,7 @@ type frame struct {
 	beside    []uint64        // it, and the frames that could have gone out with it, in order
 	needs     []uint64        // frames before it, whose answers it needs
 	questions int             // of the server, which came before the next frame
+	hasChange bool            // the server said that a list has changed before the next frame
 
 	isResumable bool // of its response a client can come back for the rest
 

@@ -28,7 +28,7 @@ const (
 	Lingers   Fault = "does not exit"    // a server goes on after the end of its input, a client after that of its server
 	NotSerial Fault = "race"             // no order of the calls explains the answers to a burst of them
 	Different Fault = "different output" // a client prints otherwise than in the recorded order
-	Unequal   Fault = "different answer" // a server answers otherwise for a split message, or for answers in another order
+	Unequal   Fault = "different answer" // a server answers otherwise for a split message or for answers in another order, or lists what is old
 	Illegal   Fault = "illegal"          // the end under test broke a MUST of the protocol
 	NoSession Fault = "no new session"   // a client that got 404 for its session ended without beginning another
 )
@@ -385,6 +385,7 @@ func (x *explorer) count(played play) {
 	}
 	x.report.Unheeded = played.addTo(x.report.Unheeded, played.unheeded)
 	x.report.Dropped = played.addTo(x.report.Dropped, played.dropped)
+	x.report.Blocked = played.addTo(x.report.Blocked, played.blocked)
 	x.report.Open = played.addTo(x.report.Open, played.open)
 	x.report.Outlasted = played.addTo(x.report.Outlasted, played.outlasted)
 	x.tell("", "")
@@ -678,7 +679,7 @@ func (x *explorer) add(schedule Schedule, found *fault, held int, played play) {
 		f.When = map[Kind]string{"": "its input closes", Term: "it gets SIGTERM, and its input closes then", Gone: "its output closes, and its input then"}[found.at]
 	}
 	if found.kind == Unequal {
-		f.When = map[Kind]string{Split: "a message comes in two parts", Reverse: "two questions of the server are answered in the other order"}[found.at]
+		f.When = map[Kind]string{Split: "a message comes in two parts", Reverse: "two questions of the server are answered in the other order", Relist: "the client asks for a list as soon as the server says that it has changed, and is told nothing after"}[found.at]
 	}
 	if found.kind == Hang || found.kind == Lingers {
 		f.Stand = found.look.String()

@@ -70,6 +70,8 @@ func serve(fault string) (status int) {
 	answered := map[string]bool{}
 	var work *transport.Message  // the call that goes on until the call finish comes, or both answers
 	var said []transport.Message // the answers to the questions of the call both
+	var late []transport.Message // the calls that wait for that one
+	tools, listed := 1, 1        // of the list of tools, and as it was listed last
 	for {
 		size, err := os.Stdin.Read(page)
 		if err != nil {
@@ -115,6 +117,18 @@ func serve(fault string) (status int) {
 					answer(*work, `{"content":[]}`)
 				}
 				work, said = nil, nil
+				for _, m := range late {
+					answer(m, fmt.Sprintf(`{"content":[{"type":"text","text":"%d"}]}`, count))
+				}
+			case "tools/list":
+				if fault == "lists another each time" {
+					tools++
+				}
+				if fault != "lists what it had" {
+					listed = tools
+				}
+				answer(m, `{"tools":[`+strings.TrimSuffix(strings.Repeat(`{"name":"add","inputSchema":{"type":"object"}},`, listed), ",")+`]}`)
+				listed = tools
 			case "notifications/cancelled":
 				if id := timeline.CancelledID(m); fault == "dies" || fault == "dies of a late cancellation" && answered[string(id)] {
 					fmt.Fprintln(os.Stderr, "boom")
@@ -131,6 +145,14 @@ func serve(fault string) (status int) {
 				if fault == "holds" {
 					go hold(make(chan bool))
 					continue
+				}
+				if fault == "keeps others waiting" && work != nil {
+					late = append(late, m)
+					continue
+				}
+				if timeline.TargetOf(m) == "grow" {
+					tools++
+					fmt.Println(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
 				}
 				if timeline.TargetOf(m) == "both" {
 					work = &m
@@ -394,6 +416,60 @@ func TestQuestionsReversed(t *testing.T) {
 				t.Errorf("%v, found:\n%s", err, report.Text())
 			}
 		})
+	}
+}
+
+// TestBusyClient holds that a call is noted which a server answers only when the client has answered its question about
+// another.
+func TestBusyClient(t *testing.T) {
+	events, say := newSession()
+	say(c2s, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"sampling":{}},"clientInfo":{"name":"c","version":"1"}}}`)
+	say(s2c, `{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"counter","version":"1"}}}`)
+	say(c2s, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	say(c2s, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"both","arguments":{}}}`)
+	say(s2c, `{"jsonrpc":"2.0","id":"roots","method":"roots/list"}`)
+	say(s2c, `{"jsonrpc":"2.0","id":"model","method":"sampling/createMessage","params":{"maxTokens":1,"messages":[]}}`)
+	say(c2s, `{"jsonrpc":"2.0","id":"roots","result":{"roots":[]}}`)
+	say(c2s, `{"jsonrpc":"2.0","id":"model","result":{"role":"assistant","model":"m","content":{"type":"text","text":"yes"}}}`)
+	say(s2c, `{"jsonrpc":"2.0","id":1,"result":{"content":[]}}`)
+	say(c2s, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"get","arguments":{}}}`)
+	say(s2c, `{"jsonrpc":"2.0","id":2,"result":{"content":[]}}`)
+	for fault, want := range map[string]string{
+		"keeps others waiting": "note: the server did not answer until the client had answered a question about another call, and a person may take minutes: tools/call get (#11)\n2 orders",
+		"healthy":              "2 orders",
+	} {
+		report, err := Explore(counter(fault), *events, Options{Token: "x1.busy5-11"})
+		if err != nil || !report.Passed() || !strings.HasPrefix(report.Text(), want) {
+			t.Errorf("%s: %v, found:\n%s", fault, err, report.Text())
+		}
+		report, err = Explore(counter(fault), *events, Options{Schedules: 20}) // which has that order
+		if err != nil || !report.Passed() || !strings.HasPrefix(report.Text(), strings.Replace(want, "2 orders", "20 orders", 1)) {
+			t.Errorf("%s: %v, found:\n%s", fault, err, report.Text())
+		}
+	}
+}
+
+// TestRelist holds that the client asks for a list as soon as it has changed, and that a server must not leave it with an old
+// one; nothing can be said where each answer is another.
+func TestRelist(t *testing.T) {
+	events, say := newSession()
+	say(c2s, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`)
+	say(s2c, `{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"counter","version":"1"}}}`)
+	say(c2s, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	say(c2s, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"grow","arguments":{}}}`)
+	say(s2c, `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+	say(s2c, `{"jsonrpc":"2.0","id":1,"result":{"content":[]}}`)
+	const tool = `{"inputSchema":{"type":"object"},"name":"add"}`
+	for fault, want := range map[string]string{
+		"lists what it had": "DIFFERENT ANSWER when the client asks for a list as soon as the server says that it has changed, and is told nothing after: tools/call grow (#5); reproduced 3 times out of 3\n" +
+			"  tools/list is answered by\n    {\"tools\":[" + tool + "]}\n  and when the server is at rest by\n    {\"tools\":[" + tool + "," + tool + "]}\n",
+		"lists another each time": "20 orders",
+		"healthy":                 "20 orders",
+	} {
+		report, err := Explore(counter(fault), *events, Options{Schedules: 20})
+		if err != nil || !strings.HasPrefix(report.Text(), want) {
+			t.Errorf("%s: %v, found:\n%s", fault, err, report.Text())
+		}
 	}
 }
 

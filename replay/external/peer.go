@@ -53,6 +53,7 @@ type play struct {
 	cancelled []uint64 // requests that the recorded client cancels, so that none of them is owed an answer
 	status    string   // with which a server ended when its input had; "": 0
 	open      []uint64 // requests whose responses a server left open behind the DELETE of their session
+	blocked   []uint64 // requests that a server answered only when the client had answered its question about another
 	outlasted []uint64 // requests behind which a server got SIGTERM, and ended only when its input did
 
 	isUnjudged bool // a client asked for what the recording does not have
@@ -70,7 +71,7 @@ type fault struct {
 	kind   Fault
 	events []uint64 // the requests that it is about, or of a client the frames
 	look   procfs.Look
-	at     Kind // the choice that brings it: [Term], [Gone] or "" (the end of the input) to Lingers, [Split] or [Reverse] to Unequal
+	at     Kind // the choice that brings it: [Term], [Gone] or "" (the end of the input) to Lingers, [Split], [Reverse] or [Relist] to Unequal
 	detail string
 	about  string   // what tells it from other findings, in place of the names of its events; "": these do
 	lines  []string // of source, that wrote what is illegal
@@ -137,12 +138,14 @@ type playedSession struct {
 }
 
 // newPlayedSession returns the session of a play. The end under test sends in direction under; illegal is called with each rule
-// that it breaks, and with the frame that shows it. Over HTTP frames on two streams may come in either order.
+// that it breaks, and with the frame that shows it. Over HTTP frames on two streams may come in either order, and the status of
+// a response is not seen.
 func newPlayedSession(under transport.Direction, isHTTP bool, illegal func(*fault, transport.Frame)) *playedSession {
 	s := &playedSession{Model: timeline.NewModel(timeline.All)}
 	s.rules = check.New(check.Gate{}, func(f check.Finding) {
 		isOfRules := f.Severity == order.Error && f.Section != "" && !f.IsWait()
-		if !isOfRules || f.Dir != under || isHTTP && (order.Violation{Title: f.Title}).OneSender() {
+		ofStreams := (order.Violation{Title: f.Title}).OneSender() || f.NeedsExchange()
+		if !isOfRules || f.Dir != under || isHTTP && ofStreams {
 			return
 		}
 		illegal(&fault{

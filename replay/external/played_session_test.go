@@ -21,6 +21,22 @@ func framesOf(lines string) (events []store.Event) {
 	return events
 }
 
+// An error without an id is illegal on a pipe; over HTTP it may be what a status such as 400 comes with.
+func TestErrorWithoutID(t *testing.T) {
+	t.Parallel()
+	for isHTTP, want := range map[bool]int{false: 1, true: 0} {
+		found := 0
+		s := newPlayedSession(transport.ServerToClient, isHTTP, func(*fault, transport.Frame) { found++ })
+		for _, e := range framesOf(`> {"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}
+			< {"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Bad Request"}}`) {
+			s.take(e.Dir, e.AsFrame())
+		}
+		if found != want {
+			t.Errorf("over HTTP: %t, %d rules are broken, want %d", isHTTP, found, want)
+		}
+	}
+}
+
 // A player waits for the answers that the Model of its session has as open: also of two calls with one id, and not
 // of a question that the server has cancelled.
 func TestWaitsOfPlayedSession(t *testing.T) {

@@ -26,6 +26,8 @@ type Report struct {
 	Unheeded    []Request `json:"unheeded,omitempty"` // requests that a server answered long after it had read their cancellation
 	Dropped     []Request `json:"dropped,omitempty"`  // requests that a server did not answer whose client ended right behind them
 	Open        []Request `json:"open,omitempty"`     // requests whose responses a server left open behind the DELETE of their session
+	// Blocked are requests that a server answered only when the client had answered its question about another.
+	Blocked []Request `json:"blocked,omitempty"`
 	// Outlasted are requests behind which a server got SIGTERM, and ended only when its input did.
 	Outlasted []Request `json:"outlasted_sigterm,omitempty"`
 	// Failed is set if nothing could be compared: in the recorded order the server answered with errors alone,
@@ -105,6 +107,9 @@ func (r Report) Rest() string {
 	}
 	if len(r.Open) > 0 {
 		fmt.Fprintf(&b, "note: the client deleted its session, and the server came to rest with a response still open, and without an answer: %s\n", names(r.Open))
+	}
+	if len(r.Blocked) > 0 {
+		fmt.Fprintf(&b, "note: the server did not answer until the client had answered a question about another call, and a person may take minutes: %s\n", names(r.Blocked))
 	}
 	if len(r.Outlasted) > 0 {
 		fmt.Fprintf(&b, "note: the server goes on after SIGTERM until its input closes: %s\n", names(r.Outlasted))

@@ -264,7 +264,7 @@ func statusIn(events []store.Event) string {
 
 // choices returns the choices of the client that can be made alone, by kind.
 func (s serverPeer) choices(frames []frame) [][]Choice {
-	var ends, lateEnds, cancels, splits, holds, reversed, unread, cuts, hangUps, terms, gone, crossed []Choice
+	var ends, lateEnds, cancels, splits, holds, busy, relists, reversed, unread, cuts, hangUps, terms, gone, crossed []Choice
 	asked := map[string]bool{}
 	for i, f := range frames {
 		ends = append(ends, Choice{Kind: End, First: f.seq, Last: f.seq})
@@ -280,6 +280,13 @@ func (s serverPeer) choices(frames []frame) [][]Choice {
 		last := frames[min(i+3, len(frames)-1)].seq
 		if f.questions > 0 {
 			holds = append(holds, Choice{Kind: Hold, First: f.seq, Last: last})
+			isOther := func(other frame) bool { return other.isRequest && other.what != f.what }
+			if at := slices.IndexFunc(frames[i+1:], isOther); at >= 0 {
+				busy = append(busy, Choice{Kind: Busy, First: f.seq, Last: frames[i+1+at].seq})
+			}
+		}
+		if f.hasChange {
+			relists = append(relists, Choice{Kind: Relist, First: f.seq, Last: f.seq})
 		}
 		if f.questions > 1 && s.URL == "" { // over HTTP each answer has a connection of its own
 			reversed = append(reversed, Choice{Kind: Reverse, First: f.seq, Last: f.seq})
@@ -307,7 +314,7 @@ func (s serverPeer) choices(frames []frame) [][]Choice {
 	if s.URL != "" { // the answer to initialize names the session
 		together = slices.DeleteFunc(slices.Clone(frames), func(f frame) bool { return f.isHello })
 	}
-	return append(joins(together), ends, lateEnds, cancels, splits, holds, reversed, unread, cuts, hangUps, terms, gone, crossed)
+	return append(joins(together), ends, lateEnds, cancels, splits, holds, busy, relists, reversed, unread, cuts, hangUps, terms, gone, crossed)
 }
 
 // joins implements peer: of a client the requests meet.
@@ -339,6 +346,10 @@ func (s serverPeer) words(c Choice, name func(uint64) string) string {
 		return fmt.Sprintf("the client reads nothing from %s until %s has gone out", first, last)
 	case Hold:
 		return fmt.Sprintf("the client answers no question from %s until %s has gone out", first, last)
+	case Busy:
+		return fmt.Sprintf("the client answers no question from %s until the server sleeps with %s", first, last)
+	case Relist:
+		return fmt.Sprintf("behind %s the client asks for a list as soon as the server says that it has changed, and again when the server sleeps", first)
 	case Reverse:
 		return fmt.Sprintf("the client answers the questions behind %s when the server sleeps, the last one first", first)
 	case Cancel:

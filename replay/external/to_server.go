@@ -36,6 +36,10 @@ type player struct {
 	until   uint64    // nothing is read until this frame has gone out; 0: all is read
 	holding uint64    // no question is answered until this frame has gone out
 	reverse bool      // the questions behind the last frame are answered when the server is at rest, the last one first
+	busy    uint64    // no question is answered until the server is at rest with this frame; 0: it is
+	relist  bool      // the client asks for a list that changes behind the last frame
+	listing *listing  // the latest list that it asks for; nil: none
+	lists   int       // how many times it has asked for one
 	asked   bool      // the server has asked something since the last frame
 
 	play play
@@ -134,7 +138,7 @@ func isAnswer(f transport.Frame) bool {
 
 // release sends the answers that were held.
 func (p *player) release() {
-	p.holding = 0
+	p.holding, p.busy = 0, 0
 	kept := p.kept
 	p.kept = nil
 	if p.reverse {
@@ -191,7 +195,7 @@ func (p *player) send(chunk []sending) (how Choice) {
 	var behind []sending
 	var hangUps []*request
 	var splits []int
-	p.reverse = false
+	p.reverse, p.relist, p.listing = false, false, nil
 	for i, s := range chunk {
 		about, requests := p.describe(s)
 		if i == 0 {
@@ -217,8 +221,12 @@ func (p *player) send(chunk []sending) (how Choice) {
 				p.until = c.Last
 			case Hold:
 				p.holding = c.Last
+			case Busy:
+				p.holding, p.busy = c.Last, c.Last
 			case Reverse:
 				p.reverse = true
+			case Relist:
+				p.relist = true
 			case Cancel:
 				behind = append(behind, p.cancel(requests)...)
 			case Cut:
@@ -247,7 +255,7 @@ func (p *player) send(chunk []sending) (how Choice) {
 			p.until = 0
 			p.process.Unread = false
 		}
-		if p.holding != 0 && s.seq >= p.holding {
+		if p.holding != 0 && s.seq >= p.holding && p.busy == 0 {
 			p.release()
 		}
 	}
@@ -344,8 +352,12 @@ func (p *player) rest() (isOver bool) {
 		}
 		p.play.trace.rest(len(p.owed()) > 0)
 		p.cancelLate()
-		if p.cancelAnswered() || p.answerReversed() {
+		isWorthIt := p.patience.IsWorthIt(look, time.Since(began))
+		if p.cancelAnswered() || p.answerReversed() || !isWorthIt && (p.answerLate() || p.listAgain()) {
 			continue
+		}
+		if p.play.found != nil { // of a list
+			return true
 		}
 		if p.http != nil && look.Activity != procfs.Ended && !p.process.Unread && p.http.proceed() {
 			continue
@@ -357,10 +369,10 @@ func (p *player) rest() (isOver bool) {
 		if p.isLost(look) {
 			return true
 		}
-		if !p.waits() {
+		if !p.waits() && !(isWorthIt && p.isBusy()) {
 			return false
 		}
-		if !p.patience.IsWorthIt(look, time.Since(began)) && !p.play.trace.isTooShort(p.patience) {
+		if !isWorthIt && !p.play.trace.isTooShort(p.patience) {
 			p.fail(Hang, look, "")
 			return true
 		}
@@ -397,47 +409,6 @@ func (p *player) isLost(look procfs.Look) bool {
 	return false
 }
 
-// cancelLate cancels the requests that the schedule cancels when the server is at rest.
-func (p *player) cancelLate() {
-	for _, c := range p.schedule {
-		if c.Kind != LateCancel {
-			continue
-		}
-		for _, r := range p.owed() {
-			if r.seq == c.First {
-				p.write(p.cancel([]*request{r}))
-			}
-		}
-	}
-}
-
-// cancelAnswered cancels an answered request that the schedule cancels then, and reports whether there was one. Who is
-// cancelled should ignore that (basic/utilities/cancellation).
-func (p *player) cancelAnswered() bool {
-	for _, c := range p.schedule {
-		for _, r := range p.requests {
-			_, isAnswered := p.play.answers[c.First]
-			if c.Kind == Crossed && r.seq == c.First && isAnswered && !r.isOver {
-				r.isOver = true
-				s := cancellation(r.id)
-				p.session.take(transport.ClientToServer, s.frame)
-				p.write([]sending{s})
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// answerReversed answers the questions that wait for the server to be at rest, and reports whether there were any.
-func (p *player) answerReversed() bool {
-	if !p.reverse || p.holding != 0 || len(p.kept) == 0 {
-		return false
-	}
-	p.release()
-	return true
-}
-
 // hear takes what the server has said, and reports whether it was anything.
 func (p *player) hear() (isMore bool) {
 	for _, f := range p.line.Said() {
@@ -457,6 +428,8 @@ func (p *player) hear() (isMore bool) {
 				if last := len(p.play.frames) - 1; last >= 0 {
 					p.play.frames[last].questions++
 				}
+			case transport.Notification:
+				p.hearChange(m.Method)
 			}
 		}
 		p.take(p.half.Receive(f))
@@ -474,7 +447,8 @@ func (p *player) heard(f transport.Frame) {
 // hearAnswer takes the answer to a request.
 func (p *player) hearAnswer(m *timeline.Message) {
 	r := p.requests[m.Call]
-	if r == nil { // it went out in one frame with an answer
+	if r == nil { // a list, or it went out in one frame with an answer
+		p.hearList(m)
 		return
 	}
 	if _, isAnswered := p.play.answers[r.seq]; r.isOwed && !isAnswered { // a client takes the first

@@ -2,11 +2,141 @@ package external
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/mcprec/mcprec/replay/external/child"
+	"github.com/mcprec/mcprec/replay/timeline"
+	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
 	"github.com/mcprec/mcprec/transport/procfs"
 )
+
+// cancelLate cancels the requests that the schedule cancels when the server is at rest.
+func (p *player) cancelLate() {
+	for _, c := range p.schedule {
+		if c.Kind != LateCancel {
+			continue
+		}
+		for _, r := range p.owed() {
+			if r.seq == c.First {
+				p.write(p.cancel([]*request{r}))
+			}
+		}
+	}
+}
+
+// cancelAnswered cancels an answered request that the schedule cancels then, and reports whether there was one. Who is
+// cancelled should ignore that (basic/utilities/cancellation).
+func (p *player) cancelAnswered() bool {
+	for _, c := range p.schedule {
+		for _, r := range p.requests {
+			_, isAnswered := p.play.answers[c.First]
+			if c.Kind == Crossed && r.seq == c.First && isAnswered && !r.isOver {
+				r.isOver = true
+				s := cancellation(r.id)
+				p.session.take(transport.ClientToServer, s.frame)
+				p.write([]sending{s})
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// answerReversed answers the questions that wait for the server to be at rest, and reports whether there were any.
+func (p *player) answerReversed() bool {
+	if !p.reverse || p.holding != 0 || len(p.kept) == 0 {
+		return false
+	}
+	p.release()
+	return true
+}
+
+// answerLate answers the questions behind which the schedule has the client busy, and reports whether there were any. A
+// request that got no answer before that is noted: where a person answers, that may take minutes.
+func (p *player) answerLate() bool {
+	isOut := slices.ContainsFunc(p.play.frames, func(f frame) bool { return f.seq == p.busy })
+	if p.busy == 0 || !isOut {
+		return false
+	}
+	if slices.ContainsFunc(p.owed(), func(r *request) bool { return r.seq == p.busy }) && len(p.kept) > 0 {
+		p.play.blocked = append(p.play.blocked, p.busy)
+	}
+	p.release()
+	return true
+}
+
+// isBusy reports whether the client will answer, or ask for a list, when the server has nothing more to do.
+func (p *player) isBusy() bool { return p.busy != 0 && len(p.kept) > 0 || p.listing != nil }
+
+// listing is a list that the client asks for as soon as the server says that it has changed, and twice more when the
+// server is at rest.
+type listing struct {
+	method  string
+	call    *timeline.Call // without an answer; nil: there is none
+	answers []string
+}
+
+// mostLists is how many times a list is asked for: if the last two differ, each answer is another.
+const mostLists = 3
+
+// listOf is the list that a notification says has changed.
+var listOf = map[string]string{
+	mcp.NotificationToolListChanged:     mcp.MethodListTools,
+	mcp.NotificationPromptListChanged:   mcp.MethodListPrompts,
+	mcp.NotificationResourceListChanged: mcp.MethodListResources,
+}
+
+// hearChange takes a notification. The latest about a list is the one that counts.
+func (p *player) hearChange(method string) {
+	last := len(p.play.frames) - 1
+	list := listOf[method]
+	if list == "" || last < 0 {
+		return
+	}
+	p.play.frames[last].hasChange = true
+	if p.relist {
+		p.listing = &listing{method: list}
+		p.askForList()
+	}
+}
+
+func (p *player) askForList() {
+	p.lists++
+	s := sending{frame: transport.Frame{Bytes: fmt.Appendf(nil, `{"jsonrpc":"2.0","id":"mcprec-list-%d","method":%q}`, p.lists, p.listing.method)}}
+	p.listing.call = p.session.take(transport.ClientToServer, s.frame).Messages[0].Call
+	p.write([]sending{s})
+}
+
+// hearList takes the answer to a list.
+func (p *player) hearList(m *timeline.Message) {
+	if l := p.listing; l != nil && l.call == m.Call {
+		l.call = nil
+		l.answers = append(l.answers, p.canonical(m.Message))
+	}
+}
+
+// listAgain asks for a list once more when all is answered, and reports whether it did. The client that has asked at once must
+// not be left with a list that is old, if it was told nothing since.
+func (p *player) listAgain() bool {
+	l := p.listing
+	if l == nil || l.call != nil || len(p.owed()) > 0 {
+		return false
+	}
+	if len(l.answers) < mostLists {
+		p.askForList()
+		return true
+	}
+	p.listing = nil
+	if l.answers[0] != l.answers[1] && l.answers[1] == l.answers[2] {
+		p.play.found = &fault{
+			kind: Unequal, events: []uint64{p.play.frames[len(p.play.frames)-1].seq}, look: procfs.Look{Activity: procfs.Ended}, at: Relist,
+			detail: fmt.Sprintf("%s is answered by\n    %s\n  and when the server is at rest by\n    %s", l.method, clip(l.answers[0]), clip(l.answers[1])),
+		}
+	}
+	return false
+}
 
 // end ends the client's output: how is the choice to do so early, and "" when all is said. Then it hears the
 // server out.
