@@ -206,8 +206,6 @@ func (b *bisection) play(t *triedRelease, folder string) error {
 			t.unclear(err.Error())
 		case len(found.Failed) > 0:
 			t.unclear("it answers every request of the recorded client with an error: " + found.Failed[0])
-		case found.Unjudged > 0:
-			t.unclear("the token does not fit: the client asks for what the recording does not have")
 		case len(found.Findings) > 0 && b.token != "x1.default" && !slices.ContainsFunc(found.Findings, func(f external.Finding) bool { return !isOfDefault(f) }):
 			t.unclear("the token does not fit: in the default order already, " + headOf(found.Findings[0]))
 		case len(found.Findings) > 0:
@@ -218,6 +216,8 @@ func (b *bisection) play(t *triedRelease, folder string) error {
 			t.finding = f.Text()
 		case len(found.NotHeld)+len(found.Unconfirmed) > 0:
 			t.unclear("seen, and not each time: " + strings.Join(slices.Concat(found.NotHeld, found.Unconfirmed), "; "))
+		case found.Unjudged > 0:
+			t.unclear("the token does not fit: it asks for what the recording does not have")
 		default:
 			t.outcome, t.Outcome, t.Says = releases.Good, "good", fmt.Sprintf("%d plays show nothing", plays)
 			continue

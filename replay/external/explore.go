@@ -380,7 +380,7 @@ func (x *explorer) play(schedule Schedule) (play, error) {
 // count adds a play of the search to the report.
 func (x *explorer) count(played play) {
 	x.report.Played++
-	if played.isUnjudged {
+	if played.isUnjudged && !x.plain.isUnjudged {
 		x.report.Unjudged++
 	}
 	x.report.Unheeded = played.addTo(x.report.Unheeded, played.unheeded)
@@ -494,7 +494,7 @@ func (x *explorer) judge(schedule Schedule, played play) error {
 		return x.confirm(schedule, played)
 	case !played.isWhole():
 		return nil // a known finding
-	case same(played.answers, x.plain.answers, x.unstable):
+	case played.isUnjudged && !x.plain.isUnjudged, same(played.answers, x.plain.answers, x.unstable):
 		return nil
 	case len(schedule) == 1 && (schedule[0].Kind == Split || schedule[0].Kind == Reverse):
 		return x.compareAnswers(schedule, played)

@@ -68,10 +68,12 @@ func serve(fault string) (status int) {
 	}
 	var rest []byte
 	answered := map[string]bool{}
-	var work *transport.Message  // the call that goes on until the call finish comes, or both answers
-	var said []transport.Message // the answers to the questions of the call both
-	var late []transport.Message // the calls that wait for that one
-	tools, listed := 1, 1        // of the list of tools, and as it was listed last
+	var work *transport.Message              // the call that goes on until the call finish comes, or both answers
+	var said []transport.Message             // the answers to the questions of the call both
+	var late []transport.Message             // the calls that wait for that one
+	roots := ""                              // what the client has said
+	asking := map[string]transport.Message{} // the calls of roots, by the ids of their questions
+	tools, listed := 1, 1                    // of the list of tools, and as it was listed last
 	for {
 		size, err := os.Stdin.Read(page)
 		if err != nil {
@@ -103,6 +105,11 @@ func serve(fault string) (status int) {
 					fmt.Println("Ready.")
 				}
 			case "":
+				if call, isThere := asking[string(m.ID)]; isThere {
+					roots = string(m.Result) + string(m.Error)
+					answer(call, fmt.Sprintf(`{"content":[{"type":"text","text":%q}]}`, roots))
+					continue
+				}
 				said = append(said, m)
 				if len(said) < 2 {
 					continue
@@ -153,6 +160,16 @@ func serve(fault string) (status int) {
 				if timeline.TargetOf(m) == "grow" {
 					tools++
 					fmt.Println(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+				}
+				if timeline.TargetOf(m) == "roots" && roots != "" {
+					answer(m, fmt.Sprintf(`{"content":[{"type":"text","text":%q}]}`, roots))
+					continue
+				}
+				if timeline.TargetOf(m) == "roots" {
+					id := fmt.Sprintf("%q", "roots"+string(m.ID))
+					asking[id] = m
+					fmt.Printf(`{"jsonrpc":"2.0","id":%s,"method":"roots/list"}`+"\n", id)
+					continue
 				}
 				if timeline.TargetOf(m) == "both" {
 					work = &m
@@ -445,6 +462,30 @@ func TestBusyClient(t *testing.T) {
 		report, err = Explore(counter(fault), *events, Options{Schedules: 20}) // which has that order
 		if err != nil || !report.Passed() || !strings.HasPrefix(report.Text(), strings.Replace(want, "2 orders", "20 orders", 1)) {
 			t.Errorf("%s: %v, found:\n%s", fault, err, report.Text())
+		}
+	}
+}
+
+// TestAsksMore holds that a server which asks its client more often than in the recording gets the recorded answer again, and
+// that nothing is said of its answers where there is none.
+func TestAsksMore(t *testing.T) {
+	for _, row := range []struct{ reply, want string }{
+		{`"result":{"roots":[{"uri":"file:///a"}]}`, "20 orders of 4 messages with 3 requests"},
+		{`"error":{"code":-32601,"message":"none"}`, ": nothing was found\nnot judged: 4 orders in which it asked for what the recording does not have\n"},
+	} {
+		events, say := newSession()
+		say(c2s, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"roots":{}},"clientInfo":{"name":"c","version":"1"}}}`)
+		say(s2c, `{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"counter","version":"1"}}}`)
+		say(c2s, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+		say(c2s, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"roots","arguments":{}}}`)
+		say(s2c, `{"jsonrpc":"2.0","id":"roots1","method":"roots/list"}`)
+		say(c2s, `{"jsonrpc":"2.0","id":"roots1",%s}`, row.reply)
+		say(s2c, `{"jsonrpc":"2.0","id":1,"result":{"content":[]}}`)
+		say(c2s, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"roots","arguments":{}}}`)
+		say(s2c, `{"jsonrpc":"2.0","id":2,"result":{"content":[]}}`)
+		report, err := Explore(counter("healthy"), *events, Options{Schedules: 20})
+		if err != nil || !report.Passed() || !strings.Contains(report.Text(), row.want) {
+			t.Errorf("%s: %v, found:\n%s", row.reply, err, report.Text())
 		}
 	}
 }

@@ -5,9 +5,11 @@ import (
 
 	"github.com/mcprec/mcprec/replay/external/child"
 	"github.com/mcprec/mcprec/replay/standin"
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/leftover"
+	"github.com/mcprec/mcprec/transport/mcp"
 	"github.com/mcprec/mcprec/transport/procfs"
 )
 
@@ -89,7 +91,26 @@ type clientHalf interface {
 // recordedScript is the half of a recorded client.
 type recordedScript struct {
 	*standin.Driver
-	dropped map[planned]bool // requests to which no answer is owed
+	dropped map[planned]bool  // requests to which no answer is owed
+	replies map[string][]byte // the result of the first answer to the server's questions, by method
+}
+
+// Receive implements says. A question that has no recorded answer gets the one to the first question of its method: a server
+// that has two calls at once may ask twice what it has asked once.
+func (r recordedScript) Receive(frame transport.Frame) []transport.Frame {
+	frames := r.Driver.Receive(frame)
+	for i := range frames {
+		answers := timeline.MessagesOf(frames[i])
+		if len(answers) != 1 || !standin.IsMiss(answers[0]) {
+			continue
+		}
+		for _, question := range timeline.MessagesOf(frame) {
+			if reply := r.replies[question.Method]; reply != nil && mcp.Same(question.ID, answers[0].ID) {
+				frames[i].Bytes = fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":%s}`, question.ID, reply)
+			}
+		}
+	}
+	return frames
 }
 
 func (r recordedScript) giveUp() []transport.Frame {

@@ -56,7 +56,7 @@ type play struct {
 	blocked   []uint64 // requests that a server answered only when the client had answered its question about another
 	outlasted []uint64 // requests behind which a server got SIGTERM, and ended only when its input did
 
-	isUnjudged bool // a client asked for what the recording does not have
+	isUnjudged bool // the end under test asked for what the recording does not have; of a server its answers are not compared
 
 	trace *trace   // nil: not kept
 	lines []string // of a process that was asked: which hold what waits at a hang, or keep it from its end

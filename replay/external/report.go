@@ -36,7 +36,7 @@ type Report struct {
 	Unlike []string `json:"not_as_recorded,omitempty"` // answers in the recorded order that are errors, and were results
 	// Status is how a server ends when its input closes, if that is not status 0, and was so in the recording.
 	Status   string        `json:"ends_with,omitempty"`
-	Unjudged int           `json:"unjudged,omitempty"` // schedules in which a client asked for what the recording does not have
+	Unjudged int           `json:"unjudged,omitempty"` // schedules in which the end under test asked for what the recording does not have
 	Took     time.Duration `json:"took_ns"`
 	Shown    *Shown        `json:"-"` // with Options.Keep the play of the first finding, or of the token
 }
@@ -138,7 +138,7 @@ func (r Report) Rest() string {
 	}
 	b.WriteString(apartText(r.Apart))
 	if r.Unjudged > 0 {
-		fmt.Fprintf(&b, "not judged: %s in which the client asked for what the recording does not have\n", phrase.Plural(uint64(r.Unjudged), "order"))
+		fmt.Fprintf(&b, "not judged: %s in which it asked for what the recording does not have\n", phrase.Plural(uint64(r.Unjudged), "order"))
 	}
 	switch r.Ended {
 	case "":

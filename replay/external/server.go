@@ -178,7 +178,7 @@ func (s serverPeer) results() (requests []uint64) {
 func (s serverPeer) play(schedule Schedule, patience child.Patience) (played play, err error) {
 	driver := standin.NewDriver(s.events, match.Rules{By: match.ByMethod})
 	driver.AllowReorder()
-	return s.playWith(recordedScript{driver, droppedIn(s.events)}, schedule, patience)
+	return s.playWith(recordedScript{driver, droppedIn(s.events), repliesIn(s.events)}, schedule, patience)
 }
 
 // playWith plays a half.
@@ -234,6 +234,22 @@ func droppedIn(events []store.Event) map[planned]bool {
 			isListen := m.Role == timeline.Asks && m.Method == mcp.MethodListen
 			if step.Dir == transport.ClientToServer && (isCancelled || isListen) {
 				list[planned{m.Call.Request, m.Call.Key()}] = true
+			}
+		}
+	}
+	return list
+}
+
+// repliesIn returns the result of the first answer of the recorded client to each method that its server asks for.
+func repliesIn(events []store.Event) map[string][]byte {
+	list := map[string][]byte{}
+	model := timeline.NewModel(timeline.All)
+	for _, e := range events {
+		step := model.Take(e)
+		for _, m := range step.Messages {
+			isReply := step.Dir == transport.ClientToServer && m.Role == timeline.Answers && m.Result != nil
+			if isReply && list[m.Call.Method] == nil {
+				list[m.Call.Method] = m.Result
 			}
 		}
 	}

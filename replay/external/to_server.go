@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mcprec/mcprec/replay/external/child"
+	"github.com/mcprec/mcprec/replay/standin"
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
@@ -127,6 +128,7 @@ func (p *player) take(frames []transport.Frame) {
 
 // answer sends an answer.
 func (p *player) answer(s sending) {
+	p.play.isUnjudged = p.play.isUnjudged || slices.ContainsFunc(timeline.MessagesOf(s.frame), standin.IsMiss)
 	p.session.take(transport.ClientToServer, s.frame)
 	p.write([]sending{s})
 }

@@ -418,6 +418,11 @@ type hangUp struct {
 // in the TypeScript SDK).
 const MissCode = -32010
 
+// IsMiss reports whether a message says that the recording has no answer.
+func IsMiss(m transport.Message) bool {
+	return string(transport.Member(m.Error, "code")) == strconv.Itoa(MissCode)
+}
+
 // answerTo returns an unrecorded response.
 func answerTo(id json.RawMessage, stream uint64, body []byte) transport.Frame {
 	return transport.Frame{Bytes: fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,%s}`, id, body), Stream: stream}
