@@ -193,7 +193,9 @@ func (d *Driver) answered(message transport.Message, stream uint64) *request {
 
 // request takes a live request and returns the answer to an unrecorded request.
 func (d *Driver) request(message transport.Message, stream uint64) []transport.Frame {
-	if s := d.pick(serverMsgKey(message), message); s != nil {
+	s := d.pick(serverMsgKey(message), message)
+	d.otherIDs = d.otherIDs || s == nil || !mcp.Same(s.msg().ID, message.ID)
+	if s != nil {
 		d.arrive(s, message, stream)
 		return nil
 	}

@@ -309,12 +309,12 @@ func serverMsgKey(message transport.Message) match.Key {
 }
 
 // pick returns the recorded message for a live message: of the first few candidates with the
-// key, the most similar. A reordering driver, which keeps the recorded ids, takes the request
-// with the same id.
+// key, the most similar. A reordering driver takes the request with the same id, as long as the
+// server keeps the recorded ids.
 func (d *Driver) pick(key match.Key, m transport.Message) *message {
 	queue := left(d.expected[key], func(message *message) bool { return message.arrived })
 	d.expected[key] = queue
-	if d.reorders && m.Kind() == transport.Request {
+	if d.reorders && !d.otherIDs && m.Kind() == transport.Request {
 		if s := firstLeft(queue, func(message *message) bool { return mcp.Same(message.msg().ID, m.ID) }); s != nil {
 			return s
 		}

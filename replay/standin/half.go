@@ -27,6 +27,7 @@ type script struct {
 	hangUps  []hangUp     // of a Driver
 	settled  int          // no message before this one is pending
 	reorders bool         // the frames go in any order that the specification allows
+	otherIDs bool         // the live end has used an id otherwise than the recorded one did
 }
 
 // settle moves settled after messages have come or were skipped.

@@ -155,6 +155,7 @@ func (p *Player) Receive(frame transport.Frame) []transport.Frame {
 // request takes a live request and returns the answer to an unrecorded request.
 func (p *Player) request(message transport.Message, stream uint64) []transport.Frame {
 	c, key, err := p.find(message)
+	p.otherIDs = p.otherIDs || c == nil || !mcp.Same(c.msg().ID, message.ID)
 	if c != nil {
 		p.arrive(c, message, stream)
 		return nil

@@ -34,7 +34,7 @@ func (p *Player) find(m transport.Message) (*message, match.Key, error) {
 		p.requests[key] = queue
 	}
 	var c *message
-	if p.reorders { // equal requests come in any order; a recorded client keeps the ids
+	if p.reorders && !p.otherIDs { // equal requests come in any order; a recorded client keeps the ids
 		c = firstLeft(queue, func(message *message) bool { return mcp.Same(message.msg().ID, m.ID) })
 	}
 	if c == nil {

@@ -99,6 +99,32 @@ func TestLoosenedPlayer(t *testing.T) {
 	}
 }
 
+// Of equal requests in any order the one with the same id is meant, until the live client has used an id otherwise: a ping
+// that was not recorded moves all that come.
+func TestReorderedIDs(t *testing.T) {
+	const recorded = `
+		> {"id":1,"method":"tools/list"}
+		> {"id":2,"method":"tools/list"}
+		< {"id":1,"result":"first"}
+		< {"id":2,"result":"second"}`
+	for live, want := range map[string]string{
+		`{"id":2,"method":"tools/list"}`: `{"id":2,"result":"second"}`,
+		`{"id":1,"method":"ping"}
+		{"id":2,"method":"tools/list"}`: `{"id":2,"result":"first"}`,
+	} {
+		p := NewPlayer(recordPlaybook(recorded), match.Rules{})
+		p.AllowReorder()
+		var said transport.Frame
+		for line := range strings.Lines(live) {
+			for _, said = range p.Receive(transport.Frame{Bytes: []byte(strings.TrimSpace(line))}) {
+			}
+		}
+		if string(said.Bytes) != want {
+			t.Errorf("%s: got %s, want %s", live, said.Bytes, want)
+		}
+	}
+}
+
 // A cancellation that is known takes back all frames of the subscription that are held,
 // those too that wait for another frame taken back.
 func TestReorderedCancellation(t *testing.T) {
