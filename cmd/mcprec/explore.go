@@ -93,7 +93,7 @@ func newExplore() *cobra.Command {
 	f.StringArrayVarP(&o.capacities, "buffer", "c", []string{"sweep"}, "`N` messages, c2s=N,s2c=N, unbounded, or sweep (0, 1, unbounded); may be repeated")
 	names := namesOf(explore.Strategies, func(s explore.NamedStrategy) string { return s.Name })
 	addChoice(cmd, &o.strategy, "strategy", "how to choose the next step", names...)
-	f.IntVarP(&o.schedules, "orders", "n", 400, "how many orders; 100 with COMMAND")
+	f.IntVarP(&o.schedules, "orders", "n", 400, "how many orders; COMMAND: 100 to 250")
 	f.DurationVar(&o.budget, "limit", 0, "end the search after this time (2m; with COMMAND never)")
 	f.Uint64Var(&o.seed, "seed", 0, "other choices of the same strategy")
 	f.StringVar(&o.token, "token", "", "play the one order of this `TOKEN`")

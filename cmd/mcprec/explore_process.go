@@ -249,7 +249,7 @@ func runExploreProcess(cmd *cobra.Command, o exploreOptions, arg string, command
 		o.out = cli.File{} // it has the session
 	}
 	if !o.chosen("orders") {
-		o.schedules = 100 // each is a process, and takes about a second
+		o.schedules = external.Usual // each is a process, and takes about a second
 	}
 	stdout := exactOut(cmd)
 	if script.Name == "-" {

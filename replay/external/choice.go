@@ -19,7 +19,7 @@ import (
 type Choice struct {
 	Kind        Kind
 	First, Last uint64
-	At          int      // the byte of a Split, the number of a Repeat or a Poll
+	At          int      // the byte of a Split, the number of a Repeat or a Poll, the [turn] of a Meet
 	Frames      []uint64 // of an Order
 }
 
@@ -54,15 +54,18 @@ const (
 const (
 	Cut    Kind = "cut"    // the response to First is cut behind its first event with an id, and resumed
 	HangUp Kind = "hangup" // the client hangs up on First right behind it
+	Meet   Kind = "meet"   // another client, with a session of its own, asks what Last asks, together with First and under its id
 )
 
 // The kinds of choices of a recorded server.
 const (
 	Early  Kind = "early"        // First goes out as soon as the specification allows it
 	Late   Kind = "late"         // First goes out when nothing else can happen
+	Behind Kind = "behind"       // First goes out behind the next frame, when the client is at rest, before it gets anything else
 	Repeat Kind = "repeat"       // First goes out At times, in one write
 	Ping   Kind = mcp.MethodPing // a ping goes out in front of First, which waits for its answer
-	Change Kind = "change"       // in front of First the server says that a list has changed
+	Change Kind = "change"       // in front of First the server says that a list has changed, and sends nothing else between the two
+	Anyway Kind = "anyway"       // in front of First the server answers what the client has cancelled, as if the two had crossed on the way
 	Stderr Kind = "stderr"       // in front of First the server writes lines to its standard error
 	Close  Kind = "close"        // the server ends in place of First
 )
@@ -89,9 +92,9 @@ var kinds = map[Kind]struct {
 	Join: {has: withLast}, Split: {has: withAt}, Unread: {has: withLast}, End: {},
 
 	Ahead: {}, Hold: {has: withLast}, Busy: {has: withLast}, Relist: {}, Reverse: {}, Cancel: {}, LateCancel: {}, Crossed: {}, LateEnd: {}, Term: {}, Gone: {}, Order: {has: listed},
-	Cut: {overHTTP: true}, HangUp: {overHTTP: true},
+	Cut: {overHTTP: true}, HangUp: {overHTTP: true}, Meet: {has: withLast, overHTTP: true},
 
-	Early: {}, Late: {}, Repeat: {has: withAt}, Ping: {}, Change: {toldOnce: true}, Stderr: {toldOnce: true}, Close: {},
+	Early: {}, Late: {}, Behind: {}, Repeat: {has: withAt}, Ping: {}, Change: {toldOnce: true}, Anyway: {}, Stderr: {toldOnce: true}, Close: {},
 	Poll:   {has: withAt, overHTTP: true, toldOnce: true},
 	Drop:   {overHTTP: true, toldOnce: true},
 	Break:  {overHTTP: true, toldOnce: true},
@@ -209,13 +212,14 @@ type frame struct {
 	isResumable bool // of its response a client can come back for the rest
 
 	// Of a frame of the server:
-	isNotice bool // a notification that may come several times
-	isAhead  bool // it may go out before its recorded place
-	isAmong  bool // something else could happen in its place
-	isAnswer bool
-	canFill  bool          // the standard error of the server is a pipe or a socket, which the client has to empty
-	changes  string        // of the answer to initialize: what the server may say of a list; "": nothing
-	way      webserver.Way // over HTTP
+	isNotice     bool // a notification that may come several times
+	isAhead      bool // it may go out before its recorded place
+	isAmong      bool // something else could happen in its place
+	isAnswer     bool
+	hasCalledOff bool          // the client has cancelled a call that has no answer
+	canFill      bool          // the standard error of the server is a pipe or a socket, which the client has to empty
+	changes      string        // of the answer to initialize: what the server may say of a list; "": nothing
+	way          webserver.Way // over HTTP
 }
 
 // list returns the schedules to try beside the plain one, the simple ones first: each choice alone, in

@@ -213,7 +213,7 @@ func changeOf(hello json.RawMessage) string {
 // choices returns the choices of the server that can be made alone, by kind.
 func (c clientPeer) choices(frames []frame) [][]Choice {
 	const copies = 100
-	var closes, ends, splits, pings, changes, errors, early, late, repeats, unread []Choice
+	var closes, ends, splits, pings, changes, errors, early, late, behind, anyway, repeats, unread []Choice
 	at := func(kind Kind, f frame) Choice { return Choice{Kind: kind, First: f.seq, Last: f.seq} }
 	hello := slices.IndexFunc(frames, func(f frame) bool { return f.isHello }) // the revisions without a handshake have no ping
 	for i, f := range frames {
@@ -229,6 +229,13 @@ func (c clientPeer) choices(frames []frame) [][]Choice {
 		}
 		if f.isAmong {
 			late = append(late, at(Late, f))
+		}
+		if f.isAmong && !f.isAnswer {
+			behind = append(behind, at(Behind, f))
+		}
+		isFirst, isLast := i > 0 && !frames[i-1].hasCalledOff, i == len(frames)-1 // behind a cancellation
+		if f.hasCalledOff && !c.OverHTTP() && (isFirst || isLast) {
+			anyway = append(anyway, at(Anyway, f))
 		}
 		if f.isNotice {
 			repeats = append(repeats, Choice{Kind: Repeat, First: f.seq, Last: f.seq, At: copies})
@@ -250,7 +257,7 @@ func (c clientPeer) choices(frames []frame) [][]Choice {
 	if c.OverHTTP() {
 		list = append(list, httpChoices(frames)...)
 	}
-	return append(list, ends, pings, changes, errors, splits, early, late, repeats, unread)
+	return append(list, ends, pings, changes, errors, splits, early, late, behind, anyway, repeats, unread)
 }
 
 // httpChoices returns those of a server over HTTP.
@@ -303,12 +310,16 @@ func (clientPeer) words(c Choice, name func(uint64) string) string {
 		return fmt.Sprintf("the server sends %s as soon as it may", first)
 	case Late:
 		return fmt.Sprintf("the server keeps %s back until the client does nothing more without it", first)
+	case Behind:
+		return fmt.Sprintf("the server sends %s behind the next message, before it answers anything more", first)
 	case Repeat:
 		return fmt.Sprintf("the server sends %s %d times", first, c.At)
 	case Ping:
 		return fmt.Sprintf("the server sends a ping in front of %s, and waits for its answer", first)
 	case Change:
 		return fmt.Sprintf("the server says in front of %s that a list has changed", first)
+	case Anyway:
+		return fmt.Sprintf("in front of %s the server answers what the client has cancelled, as if the two had crossed on the way", first)
 	case Stderr:
 		return fmt.Sprintf("in front of %s the server writes %d KiB of lines to its standard error", first, errorLines>>10)
 	case Close:

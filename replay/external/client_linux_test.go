@@ -35,6 +35,8 @@ type caller struct {
 	pending []byte
 	forgot  bool     // the call
 	said    []string // progress and results
+	strays  int      // answers that were not waited for
+	notes   int
 }
 
 // call is a client that calls a tool twice and prints what it saw.
@@ -43,6 +45,12 @@ func call(fault, server string) (status int) {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
+	}
+	if strings.HasPrefix(fault, "follows") {
+		status := c.follow()
+		_ = c.in.Close()
+		_ = wait()
+		return status
 	}
 	if kind, isProbe := strings.CutPrefix(fault, "probes, "); isProbe || fault == "discovers" {
 		c.say(`{"jsonrpc":"2.0","id":100,"method":"server/discover","params":{}}`)
@@ -84,6 +92,64 @@ func call(fault, server string) (status int) {
 		return 1
 	}
 	return 0
+}
+
+// follow cancels a call, makes another, and waits for what the server notes of it.
+func (c *caller) follow() (status int) {
+	c.say(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`)
+	c.await("0")
+	c.say(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	c.say(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"work"}}`)
+	c.say(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
+	c.say(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"count"}}`)
+	if !c.await("2") {
+		return 1
+	}
+	if c.fault == "follows, dies of a late answer" && c.strays > 0 {
+		return 2
+	}
+	if c.notes == 0 { // is the server there?
+		c.say(`{"jsonrpc":"2.0","id":3,"method":"ping"}`)
+		c.await("3")
+		if c.notes > 0 && c.fault == "follows, has looked before" {
+			sleepForEver() // as if for the next one
+		}
+		for c.notes == 0 && c.await("note") {
+		}
+	}
+	return 0
+}
+
+// TestFollowingClients holds what is found when a notification comes one message later, and when a cancelled call is answered.
+func TestFollowingClients(t *testing.T) {
+	header := store.Header{ID: "01a20a05-df07-77d5-b81a-7728635191ad", Transport: "stdio"}
+	events := append([]store.Event{{Seq: 1, Kind: store.Opened, Payload: header.Encode()}}, framesOf(`> {"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}
+		< {"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{"logging":{}},"serverInfo":{"name":"counter","version":"1"}}}
+		> {"jsonrpc":"2.0","method":"notifications/initialized"}
+		> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"work"}}
+		> {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}
+		> {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"count"}}
+		< {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"counted"}}
+		< {"jsonrpc":"2.0","id":2,"result":{"content":[]}}`)...)
+	for i := range events {
+		events[i].Seq = uint64(i + 1)
+	}
+	const nothing = "2 orders of 3 messages with 0 requests "
+	for _, row := range []struct{ token, fault, want string }{
+		{"x1.behind8", "follows, has looked before", "HANG (observed; not a proof): it says no more and does not end; "},
+		{"x1.behind8", "follows", nothing},
+		{"x1.anyway8", "follows, dies of a late answer", "DIED: the client ended: exit status 2; reproduced 3 times out of 3\n  in front of notifications/message (#8) the server answers what the client has cancelled, as if the two had crossed on the way\n"},
+		{"x1.anyway8", "follows", nothing},
+	} {
+		report, err := ExploreClient(counterClient(row.fault), events, Options{Token: row.token})
+		if err != nil || !strings.HasPrefix(report.Text(), row.want) {
+			t.Errorf("%s: %v, found:\n%s", row.fault, err, report.Text())
+		}
+	}
+	report, err := ExploreClient(counterClient("follows"), events, Options{Schedules: Usual}) // which has both
+	if err != nil || !report.Passed() || report.Planned != 100 {
+		t.Errorf("%v, found:\n%s", err, report.Text())
+	}
 }
 
 // startCounter starts the server, with pipes to it or with pairs of sockets, as node does.
@@ -165,6 +231,13 @@ func (c *caller) hear(line []byte, id string) bool {
 		switch {
 		case isChange && c.fault == "forgets its first call at a change" && id == "1":
 			c.forgot = true
+		case m.Kind() == transport.Response && string(m.ID) != id:
+			c.strays++
+		case m.Method == "notifications/message":
+			c.notes++
+			if id == "note" {
+				return true
+			}
 		case m.Kind() == transport.Response && string(m.ID) == id && c.forgot:
 		case m.Kind() == transport.Response && string(m.ID) == id:
 			c.said = append(c.said, "result "+string(m.Result))

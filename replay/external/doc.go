@@ -52,8 +52,8 @@
 //	to_server_rest.go            what the client does in such a play when the server is at rest, and at its end
 //	client.go, to_client.go      a client under test, and one play of the server's half to it
 //	to_client_http.go            what such a play has over HTTP beside
+//	guest.go      another client of a server over HTTP, which asks at the same time
 //	web_linux.go, web_other.go, response.go  the connections to a server over HTTP
-//	recorded_hang.go  the cancellations that put an end to a hang, which are not played
 //	serial.go     whether an order of the calls explains the answers
 //	explore.go    the search, and its confirmation in fresh processes
 //	report.go     what is said

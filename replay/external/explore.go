@@ -28,7 +28,7 @@ const (
 	Lingers   Fault = "does not exit"    // a server goes on after the end of its input, a client after that of its server
 	NotSerial Fault = "race"             // no order of the calls explains the answers to a burst of them
 	Different Fault = "different output" // a client prints otherwise than in the recorded order
-	Unequal   Fault = "different answer" // a server answers otherwise for a split message or for answers in another order, or lists what is old
+	Unequal   Fault = "different answer" // a server answers otherwise for a split message or for answers in another order, lists what is old, or mixes two clients
 	Illegal   Fault = "illegal"          // the end under test broke a MUST of the protocol
 	NoSession Fault = "no new session"   // a client that got 404 for its session ended without beginning another
 )
@@ -40,9 +40,14 @@ var possible = map[Fault]string{
 	NoSession: "it may begin no new session", Illegal: "a rule may be broken",
 }
 
+// Usual is the number of schedules that plays each choice by itself: at least 100, and at most 250.
+const Usual = -1
+
+const leastUsual, mostUsual = 100, 250
+
 // Options say how to search.
 type Options struct {
-	Schedules int
+	Schedules int // how many are played at most, or [Usual]
 	// Jobs is how many schedules are tried at once, each with a process of its own; 0 is 1. The processes must
 	// share nothing, and no port. What is found does not depend on Jobs.
 	Jobs   int
@@ -110,7 +115,7 @@ func explore(peer peer, options Options) (Report, error) {
 	x.report.Took = time.Since(x.began)
 	if errors.Is(err, child.ErrStopped) {
 		x.report.Ended = interrupted
-		x.report.Planned = cmp.Or(x.report.Planned, x.Schedules, 1)
+		x.report.Planned = cmp.Or(x.report.Planned, max(x.Schedules, 0), 1)
 		err = nil
 	}
 	return x.report, err
@@ -141,8 +146,12 @@ func (x *explorer) run() error {
 	if goesOn, err := x.playPlain(); err != nil || !goesOn {
 		return err
 	}
+	choices := x.peer.choices(x.plain.frames)
+	if x.Schedules == Usual {
+		x.Schedules = min(max(leastUsual, len(slices.Concat(choices...))+1), mostUsual)
+	}
 	wanted := max(0, x.Schedules-1)
-	schedules := list(x.peer.choices(x.plain.frames), 2*wanted, rand.New(rand.NewPCG(x.Seed, 0))) // some are left out
+	schedules := list(choices, 2*wanted, rand.New(rand.NewPCG(x.Seed, 0))) // some are left out
 	if x.Token != "" {
 		schedule, _ := ParseToken(x.Token)
 		if err := x.knows(schedule); err != nil {
@@ -385,6 +394,9 @@ func (x *explorer) count(played play) {
 	}
 	x.report.Unheeded = played.addTo(x.report.Unheeded, played.unheeded)
 	x.report.Dropped = played.addTo(x.report.Dropped, played.dropped)
+	if how, isRefused := strings.CutPrefix(played.answers[guestAnswer], refused); isRefused {
+		x.report.Refused = how
+	}
 	x.report.Blocked = played.addTo(x.report.Blocked, played.blocked)
 	x.report.Open = played.addTo(x.report.Open, played.open)
 	x.report.Outlasted = played.addTo(x.report.Outlasted, played.outlasted)
@@ -434,7 +446,9 @@ func (p play) addTo(list []Request, seqs []uint64) []Request {
 func (x *explorer) playOnce(schedule Schedule, patience child.Patience) (play, error) {
 	played, err := x.peer.play(schedule, patience)
 	played.patience = patience
-	saysMore := func(c Choice) bool { return c.Kind == Repeat || c.Kind == Change || c.Kind == Stderr }
+	saysMore := func(c Choice) bool {
+		return c.Kind == Repeat || c.Kind == Change || c.Kind == Anyway || c.Kind == Stderr
+	}
 	isSameEvent := func(a, b frame) bool { return a.seq == b.seq }
 	mayDiffer := slices.ContainsFunc(schedule, saysMore) || !slices.EqualFunc(played.frames, x.plain.frames, isSameEvent)
 	if err == nil && x.SameOutput && len(schedule) > 0 && !mayDiffer && played.found == nil && !played.isUnjudged && played.output != x.plain.output {
@@ -494,6 +508,8 @@ func (x *explorer) judge(schedule Schedule, played play) error {
 		return x.confirm(schedule, played)
 	case !played.isWhole():
 		return nil // a known finding
+	case len(schedule) == 1 && schedule[0].Kind == Meet:
+		return x.compareMeeting(schedule, played)
 	case played.isUnjudged && !x.plain.isUnjudged, same(played.answers, x.plain.answers, x.unstable):
 		return nil
 	case len(schedule) == 1 && (schedule[0].Kind == Split || schedule[0].Kind == Reverse):
@@ -679,7 +695,7 @@ func (x *explorer) add(schedule Schedule, found *fault, held int, played play) {
 		f.When = map[Kind]string{"": "its input closes", Term: "it gets SIGTERM, and its input closes then", Gone: "its output closes, and its input then"}[found.at]
 	}
 	if found.kind == Unequal {
-		f.When = map[Kind]string{Split: "a message comes in two parts", Reverse: "two questions of the server are answered in the other order", Relist: "the client asks for a list as soon as the server says that it has changed, and is told nothing after"}[found.at]
+		f.When = map[Kind]string{Split: "a message comes in two parts", Reverse: "two questions of the server are answered in the other order", Relist: "the client asks for a list as soon as the server says that it has changed, and is told nothing after", Meet: "another client asks at the same time"}[found.at]
 	}
 	if found.kind == Hang || found.kind == Lingers {
 		f.Stand = found.look.String()

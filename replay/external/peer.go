@@ -71,7 +71,7 @@ type fault struct {
 	kind   Fault
 	events []uint64 // the requests that it is about, or of a client the frames
 	look   procfs.Look
-	at     Kind // the choice that brings it: [Term], [Gone] or "" (the end of the input) to Lingers, [Split], [Reverse] or [Relist] to Unequal
+	at     Kind // the choice that brings it: [Term], [Gone] or "" (the end of the input) to Lingers, [Split], [Reverse], [Relist] or [Meet] to Unequal
 	detail string
 	about  string   // what tells it from other findings, in place of the names of its events; "": these do
 	lines  []string // of source, that wrote what is illegal
@@ -88,6 +88,8 @@ type sending struct {
 	number int    // as its half of the recording counts
 	seq    uint64 // of the recorded event; 0: an unrecorded answer
 	frame  transport.Frame
+
+	isGuest bool // it is of another client over HTTP, and seq is that client's own
 }
 
 // seeing returns the play for a confirmation of a fault. If that is a broken rule, the play has found this rule, or nothing:

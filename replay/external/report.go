@@ -28,6 +28,7 @@ type Report struct {
 	Open        []Request `json:"open,omitempty"`     // requests whose responses a server left open behind the DELETE of their session
 	// Blocked are requests that a server answered only when the client had answered its question about another.
 	Blocked []Request `json:"blocked,omitempty"`
+	Refused string    `json:"refused,omitempty"` // how a server over HTTP refused another client while it had one
 	// Outlasted are requests behind which a server got SIGTERM, and ended only when its input did.
 	Outlasted []Request `json:"outlasted_sigterm,omitempty"`
 	// Failed is set if nothing could be compared: in the recorded order the server answered with errors alone,
@@ -110,6 +111,9 @@ func (r Report) Rest() string {
 	}
 	if len(r.Blocked) > 0 {
 		fmt.Fprintf(&b, "note: the server did not answer until the client had answered a question about another call, and a person may take minutes: %s\n", names(r.Blocked))
+	}
+	if r.Refused != "" {
+		fmt.Fprintf(&b, "note: the server refused another client while it had one: %s\n", r.Refused)
 	}
 	if len(r.Outlasted) > 0 {
 		fmt.Fprintf(&b, "note: the server goes on after SIGTERM until its input closes: %s\n", names(r.Outlasted))

@@ -2,7 +2,9 @@ package external
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	"github.com/mcprec/mcprec/replay/external/child"
 	"github.com/mcprec/mcprec/transport/procfs"
@@ -197,6 +199,55 @@ func (x *explorer) compareAnswers(schedule Schedule, played play) error {
 	}
 	x.told[x.keyOf(found)] = true
 	found.detail = x.difference(played.answers, &serial{unstable: x.unstable, outcomes: []map[uint64]string{x.plain.answers}})
+	x.add(schedule, found, held, played)
+	return nil
+}
+
+// compareMeeting confirms that a server over HTTP answers two clients that ask at once otherwise than one after the other, in
+// either order: they have the state of the server in common, perhaps, but not their sessions.
+func (x *explorer) compareMeeting(schedule Schedule, played play) error {
+	found := &fault{kind: Unequal, events: []uint64{schedule[0].First}, look: procfs.Look{Activity: procfs.Ended}, at: Meet}
+	if x.told[x.keyOf(found)] || same(played.answers, x.plain.answers, map[uint64]bool{guestAnswer: true}) && strings.HasPrefix(played.answers[guestAnswer], refused) {
+		return nil
+	}
+	defer x.watch(Unequal, schedule)()
+	orders := &serial{unstable: x.unstable}
+	for _, turn := range []turn{before, before, after} {
+		choice := schedule[0]
+		choice.At = int(turn)
+		ordered, err := x.peer.play(Schedule{choice}, x.patience)
+		if err != nil || !ordered.isWhole() {
+			return err
+		}
+		orders.outcomes = append(orders.outcomes, ordered.answers)
+	}
+	if orders.explains(played.answers) {
+		return nil
+	}
+	if err := x.steady(); err != nil { // a clock in an answer differs by now
+		return err
+	}
+	orders.unstable = maps.Clone(x.unstable)
+	orders.unstable[guestAnswer] = orders.outcomes[0][guestAnswer] != orders.outcomes[1][guestAnswer]
+	held := 1
+	for range times - 1 {
+		again, err := x.peer.play(schedule, x.patience)
+		if err != nil {
+			return err
+		}
+		if again.isWhole() && !orders.explains(again.answers) {
+			held++
+		}
+	}
+	if held < times || orders.explains(played.answers) {
+		return nil
+	}
+	x.told[x.keyOf(found)] = true
+	found.detail = x.difference(played.answers, orders)
+	if found.detail == "" {
+		found.detail = fmt.Sprintf("the other client, which asks for %s, gets\n    %s\n  and when it asks first\n    %s",
+			x.what(schedule[0].Last), clip(played.answers[guestAnswer]), clip(orders.outcomes[0][guestAnswer]))
+	}
 	x.add(schedule, found, held, played)
 	return nil
 }

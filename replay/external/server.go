@@ -9,12 +9,15 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/mcprec/mcprec/replay/external/child"
 	"github.com/mcprec/mcprec/replay/match"
 	"github.com/mcprec/mcprec/replay/standin"
 	"github.com/mcprec/mcprec/replay/timeline"
+	"github.com/mcprec/mcprec/replay/why"
 	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/store/jsonl"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
 	"github.com/mcprec/mcprec/transport/streamable"
@@ -122,6 +125,12 @@ func (s stdio) send(frames []sending, splits []int, rest func()) {
 
 // exchanges is what a connection over HTTP has beside: each frame of the client is a request with a response.
 type exchanges interface {
+	responses
+	sessions
+}
+
+// responses are those to the requests of a client.
+type responses interface {
 	// cut cuts the response to a frame: at once and for good, or, said before the frame is sent, behind the
 	// first event with an id, to come back for the rest.
 	cut(seq uint64, comesBack bool)
@@ -132,12 +141,24 @@ type exchanges interface {
 	outcome(seq uint64) outcome
 	// owed returns the frames, without requests of MCP, to which the server owes a response; 0: another request.
 	owed() []uint64
+}
+
+// sessions are those of a server.
+type sessions interface {
 	// open returns the frames with a request whose response goes on without the answer, though the session was
 	// deleted.
 	open() []uint64
 	// again hangs up on everything and sends the first frame, as a client of a new session. It reports whether
 	// that begins one.
 	again() bool
+	// another returns another client, whose frames go out with send, marked as a guest's.
+	another() client
+}
+
+// client is what is heard of one client of a server over HTTP.
+type client interface {
+	responses
+	Said() []transport.Frame
 }
 
 // outcome is what became of a response.
@@ -190,7 +211,7 @@ func (s serverPeer) playWith(half clientHalf, schedule Schedule, patience child.
 		}
 		defer process.Kill()
 		p := &player{
-			schedule: schedule, patience: patience, dir: at.Dir, recorded: cmp.Or(s.Folder, child.FolderMark), half: half, status: statusIn(s.events), process: process, line: line, http: http,
+			schedule: schedule, patience: patience, dir: at.Dir, recorded: cmp.Or(s.Folder, child.FolderMark), half: half, events: s.events, status: statusIn(s.events), process: process, line: line, http: http,
 			requests: map[*timeline.Call]*request{}, play: play{answers: map[uint64]string{}, failed: map[uint64]bool{}, trace: newTrace(s.keeps)},
 		}
 		p.session = newPlayedSession(transport.ServerToClient, http != nil, func(found *fault, frame transport.Frame) {
@@ -256,6 +277,64 @@ func repliesIn(events []store.Event) map[string][]byte {
 	return list
 }
 
+// withoutEndsOfHangs returns the events of a session without the cancellations of calls that hung: a client with a
+// time limit cancels what hangs, and a call that is cancelled is owed no answer. Played as recorded, the hang
+// would not be judged. A cancellation over HTTP goes with its exchange.
+func withoutEndsOfHangs(events []store.Event) []store.Event {
+	hung := hungCalls(events)
+	if len(hung) == 0 {
+		return events
+	}
+	frames, exchanges := map[uint64]bool{}, map[uint64]bool{}
+	model := timeline.NewModel(timeline.All)
+	for _, e := range events {
+		step := model.Take(e)
+		isKept := func(m timeline.Message) bool {
+			return m.Method != mcp.NotificationCancelled || m.Call == nil || !hung[m.Call.Request]
+		}
+		if step.Dir == transport.ClientToServer && len(step.Messages) > 0 && !slices.ContainsFunc(step.Messages, isKept) {
+			frames[e.Seq] = true
+			exchanges[e.Stream] = e.Stream != 0
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(events), func(e store.Event) bool { return frames[e.Seq] || exchanges[e.Stream] })
+}
+
+// hungCalls returns the calls of the client that hung until it cancelled them, by their events: those that the
+// server kept waiting, without progress, for as long as package why waits.
+func hungCalls(events []store.Event) map[uint64]bool {
+	var fold why.Fold
+	_ = timeline.Project(timeline.Steps(jsonl.Each(events)), &fold) // what cannot be read shows no hang
+	report := fold.Report(why.Live{}, 0)
+	suspected := map[uint64]bool{}
+	for _, f := range report.Findings {
+		for _, seq := range f.Calls {
+			suspected[seq] = suspected[seq] || f.Culprit != "client"
+		}
+	}
+	for _, open := range report.Open { // the client went on
+		suspected[open.Call] = suspected[open.Call] || open.Why == why.GivenUp && open.Culprit == "server"
+	}
+	at := map[uint64]time.Duration{}
+	for _, e := range events {
+		at[e.Seq] = e.At
+	}
+	hung := map[uint64]bool{}
+	for _, c := range timeline.CallsOf(events).All() {
+		last := c.Request
+		for _, seq := range c.Progress {
+			if seq < c.Cancelled {
+				last = max(last, seq)
+			}
+		}
+		isCancelled := c.Dir == transport.ClientToServer && c.Cancelled != 0 && !c.Answered()
+		if isCancelled && suspected[c.Request] && at[c.Cancelled]-at[last] >= cmp.Or(report.After, why.Patience) {
+			hung[c.Request] = true
+		}
+	}
+	return hung
+}
+
 // statusIn returns the status with which the recorded server ended when its input had, in the words of
 // [child.Process.Status]; "": with 0, or otherwise.
 func statusIn(events []store.Event) string {
@@ -280,7 +359,7 @@ func statusIn(events []store.Event) string {
 
 // choices returns the choices of the client that can be made alone, by kind.
 func (s serverPeer) choices(frames []frame) [][]Choice {
-	var ends, lateEnds, cancels, splits, holds, busy, relists, reversed, unread, cuts, hangUps, terms, gone, crossed []Choice
+	var ends, lateEnds, cancels, splits, holds, busy, relists, reversed, unread, cuts, hangUps, meets, terms, gone, crossed []Choice
 	asked := map[string]bool{}
 	for i, f := range frames {
 		ends = append(ends, Choice{Kind: End, First: f.seq, Last: f.seq})
@@ -321,6 +400,9 @@ func (s serverPeer) choices(frames []frame) [][]Choice {
 		}
 		asked[f.what] = true
 		crossed = append(crossed, Choice{Kind: Crossed, First: f.seq, Last: f.seq})
+		if meet, ok := meeting(s.events, frames, f); ok && s.URL != "" {
+			meets = append(meets, meet)
+		}
 		if s.URL == "" { // a server over HTTP is there for the next client
 			terms = append(terms, Choice{Kind: Term, First: f.seq, Last: f.seq})
 			gone = append(gone, Choice{Kind: Gone, First: f.seq, Last: f.seq})
@@ -330,7 +412,7 @@ func (s serverPeer) choices(frames []frame) [][]Choice {
 	if s.URL != "" { // the answer to initialize names the session
 		together = slices.DeleteFunc(slices.Clone(frames), func(f frame) bool { return f.isHello })
 	}
-	return append(joins(together), ends, lateEnds, cancels, splits, holds, busy, relists, reversed, unread, cuts, hangUps, terms, gone, crossed)
+	return append(joins(together), ends, lateEnds, cancels, splits, holds, busy, relists, reversed, unread, cuts, hangUps, meets, terms, gone, crossed)
 }
 
 // joins implements peer: of a client the requests meet.
@@ -381,6 +463,8 @@ func (s serverPeer) words(c Choice, name func(uint64) string) string {
 		return fmt.Sprintf("the response to %s is cut behind its first event with an id, and the client comes back for the rest", first)
 	case HangUp:
 		return fmt.Sprintf("the client hangs up on %s at once, and does not come back", first)
+	case Meet:
+		return fmt.Sprintf("another client, with a session of its own, asks what %s asks, together with %s and under its id", last, first)
 	case End:
 		if isWeb {
 			return fmt.Sprintf("the client deletes its session right behind %s", first)

@@ -50,6 +50,7 @@ type clientPlayer struct {
 	total   int             // the same, over all starts
 	until   uint64          // nothing is read until this frame has gone out; 0: all is read
 	last    uint64          // the event of the answer that was sent last
+	sent    uint64          // the highest event of a frame that was sent
 	able    map[uint64]int  // of each frame that may go out: how many frames of the client had come, over all starts
 	ahead   map[uint64]bool // frames that could have gone out before their recorded place
 
@@ -57,11 +58,13 @@ type clientPlayer struct {
 	asked   map[*timeline.Call]uint64 // the recorded events of the server's questions
 	pages   map[*timeline.Call]string // what a call asks for, see pageOf
 
-	pinged  *timeline.Call  // the latest ping that is not in the recording; nil: none
-	changes string          // what the server may say of a list, see [changeOf]
-	made    map[moment]bool // what this server has done in front of a frame
-	counts  []int           // of each frame in play: how many frames of the client came before it
-	play    play
+	pinged *timeline.Call // the latest ping that is not in the recording; nil: none
+	// calledOff are the client's calls that it has cancelled and that have no answer.
+	calledOff []*timeline.Call
+	changes   string          // what the server may say of a list, see [changeOf]
+	made      map[moment]bool // what this server has done in front of a frame
+	counts    []int           // of each frame in play: how many frames of the client came before it
+	play      play
 }
 
 // serverLine is what connects the recorded server with the client under test.
@@ -196,14 +199,14 @@ func (p *clientPlayer) begin(start int) {
 		p.server = standin.NewStreamPlayer(p.events, p.rules)
 	}
 	p.server.AllowReorder()
-	p.number, p.heard, p.until, p.last, p.ready = 0, 0, 0, 0, nil
+	p.number, p.heard, p.until, p.last, p.sent, p.ready = 0, 0, 0, 0, 0, nil
 	p.session = newPlayedSession(transport.ClientToServer, p.http != nil, func(found *fault, frame transport.Frame) {
 		p.play.addBroken(found, p.process, frame)
 	})
 	p.asked = map[*timeline.Call]uint64{}
 	p.pages = map[*timeline.Call]string{}
 	p.able, p.ahead = map[uint64]int{}, map[uint64]bool{}
-	p.pinged, p.isOver = nil, false
+	p.pinged, p.isOver, p.calledOff = nil, false, nil
 	p.made = map[moment]bool{}
 	if stdio, isStdio := p.line.(stdioLine); isStdio {
 		p.errors = stdio.ErrorOutput()
@@ -248,6 +251,10 @@ func (p *clientPlayer) hear() {
 				isOurs = m.Call != nil && m.Call == p.pinged
 			case transport.Request:
 				p.pages[m.Call] = pageOf(m.Message)
+			case transport.Notification:
+				if m.Method == mcp.NotificationCancelled && m.Call != nil {
+					p.calledOff = append(p.calledOff, m.Call)
+				}
 			}
 			p.isProbe = m.Kind == transport.Request && m.Method == mcp.MethodDiscover && !p.hasDiscover && p.heard == 1
 			if p.isProbe {
@@ -272,7 +279,7 @@ func (p *clientPlayer) take(frames []transport.Frame) {
 		if seq == 0 {
 			f = p.answerAgain(f)
 		}
-		p.ready = append(p.ready, sending{p.number, seq, f})
+		p.ready = append(p.ready, sending{number: p.number, seq: seq, frame: f})
 		p.number++
 	}
 	slices.SortStableFunc(p.ready, func(a, b sending) int { return cmp.Compare(a.seq, b.seq) })
@@ -338,13 +345,19 @@ func (p *clientPlayer) chosen(kind Kind, seq uint64) (Choice, bool) {
 }
 
 // next returns the place of the next frame among those that may go out, or -1: a frame goes in its recorded
-// place. At a client that does nothing more those go as well that wait for more of it, and the late ones last.
+// place, or at once where the schedule lets nothing else go before it. At a client that does nothing more those go as
+// well that wait for more of it, and the late ones last.
 func (p *clientPlayer) next(isStuck bool) int {
-	isLate := func(s sending) bool { _, is := p.chosen(Late, s.seq); return is }
+	is := func(kind Kind, s sending) bool { _, isChosen := p.chosen(kind, s.seq); return isChosen && s.seq != 0 }
+	isLate := func(s sending) bool { return is(Late, s) || is(Behind, s) }
 	at := slices.IndexFunc(p.ready, func(s sending) bool {
-		_, isEarly := p.chosen(Early, s.seq)
-		return p.mayGo(s) && !isLate(s) && (isEarly || p.heard >= p.before[s.seq])
+		return p.mayGo(s) && (p.made[moment{Change, s.seq}] || is(Behind, s) && p.sent > s.seq)
 	})
+	if at < 0 {
+		at = slices.IndexFunc(p.ready, func(s sending) bool {
+			return p.mayGo(s) && !isLate(s) && (is(Early, s) || p.heard >= p.before[s.seq])
+		})
+	}
 	if at < 0 && isStuck {
 		at = slices.IndexFunc(p.ready, func(s sending) bool { return p.mayGo(s) && !isLate(s) })
 	}
@@ -402,6 +415,7 @@ func (p *clientPlayer) send(isStuck bool) bool {
 		s := p.ready[at]
 		p.ready = slices.Delete(p.ready, at, at+1)
 		chunk = append(chunk, p.compose(s))
+		p.sent = max(p.sent, s.seq)
 		p.take(p.server.Wrote(s.number)) // others may follow it in the same write
 		at = slices.IndexFunc(p.ready, func(s sending) bool { return s.seq > first && s.seq <= last && p.mayGo(s) })
 	}
@@ -445,15 +459,27 @@ func (p *clientPlayer) interpose(seq uint64) bool {
 		line = fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%q,"method":%q}`, pingID, mcp.MethodPing)
 	case p.changes != "" && p.once(Change, seq):
 		line = fmt.Appendf(nil, `{"jsonrpc":"2.0","method":%q}`, p.changes)
+	case len(p.calledOff) > 0 && p.once(Anyway, seq):
+		line = answerAnyway(p.calledOff[0])
+		p.calledOff = p.calledOff[1:]
 	default:
 		return false
 	}
 	f := transport.Frame{Bytes: line}
-	if call := p.session.take(transport.ServerToClient, f).Messages[0].Call; call != nil {
-		p.pinged = call // nothing more is sent until it is answered
+	if m := p.session.take(transport.ServerToClient, f).Messages[0]; m.Kind == transport.Request {
+		p.pinged = m.Call // nothing more is sent until it is answered
 	}
 	p.write([]outgoing{{sending: sending{frame: f}, line: line, copies: 1}})
 	return true
+}
+
+// answerAnyway returns an answer to a call that was cancelled.
+func answerAnyway(call *timeline.Call) []byte {
+	body := `"error":{"code":-32800,"message":"cancelled"}`
+	if call.Method == mcp.MethodCallTool {
+		body = `"result":{"content":[{"type":"text","text":"done all the same"}]}`
+	}
+	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,%s}`, call.ID, body)
 }
 
 // write sends frames in one go.
@@ -508,7 +534,7 @@ func (p *clientPlayer) compose(s sending) outgoing {
 
 // describe notes what a frame of the recorded server is, what it asks, and what it answers.
 func (p *clientPlayer) describe(s sending) {
-	about := frame{seq: s.seq, split: splitOf(s.frame.Bytes), isAhead: p.ahead[s.seq], isAmong: len(p.ready) > 1 || len(p.calls()) > 1, canFill: p.errors != nil}
+	about := frame{seq: s.seq, split: splitOf(s.frame.Bytes), isAhead: p.ahead[s.seq], isAmong: len(p.ready) > 1 || len(p.calls()) > 1, hasCalledOff: len(p.calledOff) > 0, canFill: p.errors != nil}
 	if p.http != nil {
 		about.way = p.http.Way(s.frame)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/mcprec/mcprec/replay/external/child"
 	"github.com/mcprec/mcprec/replay/standin"
 	"github.com/mcprec/mcprec/replay/timeline"
+	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
 	"github.com/mcprec/mcprec/transport/procfs"
@@ -24,7 +25,8 @@ type player struct {
 	dir      string // the folder of the process
 	recorded string // the path that it takes the place of, or its mark
 	half     clientHalf
-	status   string // of the recorded server when its input had ended; see [statusIn]
+	events   []store.Event // of the recorded session
+	status   string        // of the recorded server when its input had ended; see [statusIn]
 	process  *child.Process
 	line     connection
 	http     exchanges // nil: over stdio
@@ -39,6 +41,7 @@ type player struct {
 	reverse bool      // the questions behind the last frame are answered when the server is at rest, the last one first
 	busy    uint64    // no question is answered until the server is at rest with this frame; 0: it is
 	relist  bool      // the client asks for a list that changes behind the last frame
+	guest   *guest    // another client; nil: there is none
 	listing *listing  // the latest list that it asks for; nil: none
 	lists   int       // how many times it has asked for one
 	asked   bool      // the server has asked something since the last frame
@@ -94,6 +97,7 @@ func (p *player) run() {
 		}
 	}
 	p.play.met = p.process.Met()
+	p.partWithGuest()
 	p.end("")
 }
 
@@ -113,7 +117,7 @@ func (p *player) resume() bool {
 // take takes frames that the driver has returned. Answers go out at once, unless they are held.
 func (p *player) take(frames []transport.Frame) {
 	for _, f := range frames {
-		s := sending{p.number, p.half.place(p.number), f}
+		s := sending{number: p.number, seq: p.half.place(p.number), frame: f}
 		p.number++
 		switch {
 		case !isAnswer(f):
@@ -235,6 +239,8 @@ func (p *player) send(chunk []sending) (how Choice) {
 				if p.http != nil {
 					p.http.cut(s.seq, true)
 				}
+			case Meet:
+				behind = append(behind, p.invite(c, s.frame)...)
 			case HangUp:
 				hangUps = append(hangUps, requests...)
 			case End, LateEnd, Term, Gone:
@@ -318,7 +324,8 @@ func cancellation(id json.RawMessage) sending {
 // write hands frames over in one go, or where the first is split in several, with the server at rest between
 // them.
 func (p *player) write(chunk []sending, splits ...int) {
-	p.play.trace.wrote(chunk)
+	isGuest := func(s sending) bool { return s.isGuest }
+	p.play.trace.wrote(slices.DeleteFunc(slices.Clone(chunk), isGuest))
 	if len(splits) > 0 {
 		p.play.trace.split(splits[0])
 	}
@@ -342,7 +349,7 @@ func (p *player) rest() (isOver bool) {
 	began := time.Now()
 	for {
 		look, isMoved := p.process.Settle(p.patience)
-		if p.hear() || isMoved { // some was said between the parts of a write, perhaps
+		if p.hear() || p.hearGuest() || isMoved { // some was said between the parts of a write, perhaps
 			continue
 		}
 		if p.line.Untaken() == 0 && !p.process.Unread { // an answer from before may lie there unread
@@ -355,7 +362,7 @@ func (p *player) rest() (isOver bool) {
 		p.play.trace.rest(len(p.owed()) > 0)
 		p.cancelLate()
 		isWorthIt := p.patience.IsWorthIt(look, time.Since(began))
-		if p.cancelAnswered() || p.answerReversed() || !isWorthIt && (p.answerLate() || p.listAgain()) {
+		if p.cancelAnswered() || p.answerReversed() || !isWorthIt && (p.answerLate() || p.listAgain() || p.sendGuestLate()) {
 			continue
 		}
 		if p.play.found != nil { // of a list

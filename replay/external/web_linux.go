@@ -39,6 +39,8 @@ type web struct {
 	toCut            map[uint64]bool // responses to these frames are cut
 	wantsStream      bool            // the standalone stream is to be asked for
 	hasEnded         bool            // nothing is resumed any more
+
+	guest *web // another client of the same server; nil: there is none
 }
 
 // exchange is a request and the response to it.
@@ -181,7 +183,11 @@ func freePort() (port, keeper int, err error) {
 func (w *web) send(frames []sending, splits []int, rest func()) {
 	var list []*exchange
 	for _, s := range frames {
-		if x := w.newPost(s); x != nil {
+		client := w
+		if s.isGuest {
+			client = w.guest
+		}
+		if x := client.newPost(s); x != nil {
 			list = append(list, x)
 		}
 	}
@@ -268,9 +274,23 @@ func (w *web) connect(x *exchange, method string, header http.Header, body []byt
 	w.exchanges = append(w.exchanges, x)
 }
 
+// another implements exchanges.
+func (w *web) another() client {
+	w.guest = &web{process: w.process, tcp: w.tcp, url: w.url, server: w.server, header: w.header, listens: w.listens, port: -1}
+	return w.guest
+}
+
+// all returns the exchanges of all clients.
+func (w *web) all() []*exchange {
+	if w.guest == nil {
+		return w.exchanges
+	}
+	return slices.Concat(w.exchanges, w.guest.exchanges)
+}
+
 // Flush implements [child.Ends].
 func (w *web) Flush() {
-	for _, x := range w.exchanges {
+	for _, x := range w.all() {
 		x.conn.Flush()
 	}
 }
@@ -284,7 +304,7 @@ func (w *web) Read(process *child.Process) (isMore bool) {
 		})
 		isMore = isMore || isNew
 	}
-	return isMore
+	return w.guest != nil && w.guest.Read(process) || isMore
 }
 
 // heard takes what the response to an exchange has brought, and ends the connection if that is all.
@@ -329,7 +349,7 @@ func (w *web) hangUp(x *exchange) {
 
 // IsStill implements [child.Ends].
 func (w *web) IsStill() bool {
-	for _, x := range w.exchanges {
+	for _, x := range w.all() {
 		if !x.conn.IsStill(w.tcp, w.process) {
 			return false
 		}
@@ -339,7 +359,7 @@ func (w *web) IsStill() bool {
 
 // Close implements [child.Ends].
 func (w *web) Close() {
-	for _, x := range w.exchanges {
+	for _, x := range w.all() {
 		x.conn.Close()
 	}
 	child.CloseEnd(&w.port)
@@ -357,7 +377,7 @@ func (w *web) Said() (frames []transport.Frame) {
 
 // Untaken implements connection.
 func (w *web) Untaken() (bytes int) {
-	for _, x := range w.exchanges {
+	for _, x := range w.all() {
 		bytes += x.conn.Untaken(w.tcp)
 	}
 	return bytes

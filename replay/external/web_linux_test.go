@@ -36,6 +36,8 @@ type webCounter struct {
 	sessions int
 	deleted  chan struct{}       // is closed when the session is
 	streams  map[string][]string // the events behind the first one, by the id of that one
+	met      []string            // the sessions of the calls that were beside another
+	hasMet   *sync.Cond          // on mu: it is another number
 }
 
 func runWebCounter(fault, address string) (status int) {
@@ -47,6 +49,7 @@ func runWebCounter(fault, address string) (status int) {
 		return 4
 	}
 	s := &webCounter{fault: fault, fresh: map[net.Conn]bool{}, beside: map[net.Conn]bool{}, streams: map[string][]string{}, deleted: make(chan struct{})}
+	s.hasMet = sync.NewCond(&s.mu)
 	server := &http.Server{
 		Addr: address, Handler: s, ConnState: s.note,
 		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
@@ -132,6 +135,11 @@ func (s *webCounter) post(w http.ResponseWriter, r *http.Request, m transport.Me
 	switch m.Method {
 	case mcp.MethodInitialize:
 		s.sessions++
+		if s.sessions > 1 && s.fault == "refuses others" {
+			s.mu.Unlock()
+			http.Error(w, "one client is enough", http.StatusBadRequest)
+			return
+		}
 		if s.sessions > 1 && s.fault == "one session" {
 			s.mu.Unlock()
 			<-r.Context().Done()
@@ -165,6 +173,20 @@ func (s *webCounter) post(w http.ResponseWriter, r *http.Request, m transport.Me
 			s.count++
 		}
 		result = fmt.Sprintf(`{"content":[{"type":"text","text":"%d"}]}`, s.count)
+		if s.fault == "mixes clients" {
+			own := r.Header.Get(mcp.HeaderSessionID)
+			of := own
+			if s.beside[conn] { // it goes on when the other has come
+				s.met = append(s.met, own)
+				s.hasMet.Broadcast()
+				at := len(s.met) - 1
+				for len(s.met)%2 == 1 {
+					s.hasMet.Wait()
+				}
+				of = s.met[at^1]
+			}
+			result = fmt.Sprintf(`{"content":[{"type":"text","text":"session %s"}]}`, of)
+		}
 	}
 	first := "of " + string(m.ID)
 	answer := fmt.Sprintf("id: answer to %s\ndata: {\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":%s}\n\n", m.ID, m.ID, result)
@@ -231,6 +253,28 @@ func TestWebHealthy(t *testing.T) {
 				t.Errorf("%v, found:\n%s", err, report.Text())
 			}
 		})
+	}
+}
+
+// TestMeeting holds that a server which mixes two clients is found, that one which has a state for all is not, and that it is
+// a note if another client is refused.
+func TestMeeting(t *testing.T) {
+	for fault, want := range map[string]string{
+		"mixes clients": "DIFFERENT ANSWER when another client asks at the same time: tools/call get (#9); reproduced 3 times out of 3\n" +
+			`  tools/call get (#9) is answered by
+    {"content":[{"text":"session 2","type":"text"}]}
+  and in the recorded order by
+    {"content":[{"text":"session 1","type":"text"}]}
+  another client, with a session of its own, asks what tools/call add (#5) asks, together with tools/call get (#9) and under its id
+  token: x1.meet9-5
+`,
+		"refuses others": "note: the server refused another client while it had one: 400 Bad Request: one client is enough\n2 orders",
+		"healthy":        "2 orders",
+	} {
+		report, err := Explore(webServer(fault), session(), Options{Token: "x1.meet9-5"})
+		if err != nil || !strings.HasPrefix(report.Text(), want) {
+			t.Errorf("%s: %v, found:\n%s", fault, err, report.Text())
+		}
 	}
 }
 

@@ -1,0 +1,209 @@
+package external
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcprec/mcprec/replay/timeline"
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
+	"github.com/mcprec/mcprec/transport/procfs"
+)
+
+// guest is a second client of a server over HTTP, with a session of its own. It says hello as the recorded client does, and
+// makes one request, under the id of a request of that client: clients of one SDK count alike.
+type guest struct {
+	client
+	turn      turn
+	request   sending
+	id        json.RawMessage // of the request
+	replies   map[string][]byte
+	isWelcome bool // it has an answer to its hello
+	isSent    bool // the request has gone out
+	answer    string
+}
+
+// turn is when a guest makes its request. Only the first is searched; the others tell what is right.
+type turn int
+
+const (
+	atOnce turn = iota // together with the other client's
+	before             // and has its answer when the other client asks
+	after              // when the other client has its answer
+)
+
+// The numbers of a guest's frames.
+const (
+	guestHello = iota + 1
+	guestReady
+	guestRequest
+)
+
+// guestAnswer is the place of a guest's answer in those of a play: no event has this number.
+const guestAnswer = 0
+
+// refused begins the answer of a guest that was not welcome.
+const refused = "refused: "
+
+// invite brings another client, which says hello and comes to rest. It returns the request of that client if it is to go out
+// with a frame of the recorded one.
+func (p *player) invite(c Choice, frame transport.Frame) (beside []sending) {
+	own, asks := timeline.MessagesOf(frame), timeline.MessagesOf(recordedFrame(p.events, c.Last))
+	if p.http == nil || len(own) != 1 || len(asks) != 1 {
+		return nil
+	}
+	g := &guest{client: p.http.another(), turn: turn(c.At), id: own[0].ID, replies: repliesIn(p.events)}
+	p.guest = g
+	params := asks[0].Params
+	if params == nil {
+		params = json.RawMessage("{}")
+	}
+	g.request = sending{seq: guestRequest, isGuest: true, frame: transport.Frame{
+		Bytes: fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"method":%q,"params":%s}`, g.id, asks[0].Method, params),
+	}}
+	if first := p.play.frames[0]; first.isHello {
+		p.write([]sending{{seq: guestHello, isGuest: true, frame: recordedFrame(p.events, first.seq)}})
+		p.awaitGuest(func() bool { return g.isWelcome })
+		if !g.isWelcome {
+			g.answer = refused + g.outcome(guestHello).how
+			return nil
+		}
+		p.write([]sending{{seq: guestReady, isGuest: true, frame: transport.Frame{Bytes: fmt.Appendf(nil, `{"jsonrpc":"2.0","method":%q}`, mcp.NotificationInitialized)}}})
+		p.awaitGuest(func() bool { return len(g.owed()) == 0 })
+		for g.proceed() {
+			p.awaitGuest(func() bool { return true })
+		}
+	}
+	switch g.turn {
+	case before:
+		p.sendGuest()
+		p.awaitGuest(func() bool { return g.answer != "" })
+	case atOnce:
+		g.isSent = true
+		return []sending{g.request}
+	}
+	return nil
+}
+
+func (p *player) sendGuest() {
+	p.guest.isSent = true
+	p.write([]sending{p.guest.request})
+}
+
+// sendGuestLate makes the request of a guest that has waited for the other client's answer, and reports whether there was one.
+func (p *player) sendGuestLate() bool {
+	g := p.guest
+	if g == nil || g.isSent || g.answer != "" || g.turn != after || len(p.owed()) > 0 {
+		return false
+	}
+	p.sendGuest()
+	return true
+}
+
+// partWithGuest waits for the answer to a guest, which is compared as those of the recorded client are.
+func (p *player) partWithGuest() {
+	g := p.guest
+	if g == nil {
+		return
+	}
+	p.awaitGuest(func() bool { return g.answer != "" })
+	if g.answer == "" {
+		g.answer = "nothing"
+		if how := g.outcome(guestRequest).how; how != "" {
+			g.answer = "no answer: " + how
+		}
+	}
+	p.play.answers[guestAnswer] = g.answer
+}
+
+// awaitGuest hears the server until something has come to pass for the guest and it is at rest, or nothing is worth waiting for.
+func (p *player) awaitGuest(isDone func() bool) {
+	for began := time.Now(); ; {
+		look, isMoved := p.process.Settle(p.patience)
+		if p.hear() || p.hearGuest() || isMoved {
+			continue
+		}
+		isOver := look.Activity == procfs.Ended || p.process.IsInterrupted()
+		if isOver || isDone() || !p.patience.IsWorthIt(look, time.Since(began)) {
+			return
+		}
+		time.Sleep(500 * time.Microsecond) // until its timer, or what is outside, has moved it
+	}
+}
+
+// hearGuest takes what the server has said to the guest, and reports whether it was anything.
+func (p *player) hearGuest() (isMore bool) {
+	g := p.guest
+	if g == nil {
+		return false
+	}
+	for _, frame := range g.Said() {
+		isMore = true
+		for _, m := range timeline.MessagesOf(frame) {
+			switch {
+			case m.Kind() == transport.Request:
+				p.answerAsGuest(m)
+			case m.Kind() != transport.Response:
+			case g.isSent && mcp.Same(m.ID, g.id):
+				g.answer = p.canonical(m)
+			case !g.isWelcome:
+				g.isWelcome = m.Error == nil
+			}
+		}
+	}
+	return isMore
+}
+
+// answerAsGuest answers a question of the server as the recorded client has.
+func (p *player) answerAsGuest(m transport.Message) {
+	body := `"error":{"code":-32601,"message":"the recorded client has no answer"}`
+	if reply := p.guest.replies[m.Method]; reply != nil {
+		body = `"result":` + string(reply)
+	}
+	if m.Method == mcp.MethodPing {
+		body = `"result":{}`
+	}
+	p.write([]sending{{isGuest: true, frame: transport.Frame{Bytes: fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,%s}`, m.ID, body)}}})
+}
+
+// recordedFrame returns the frame of an event.
+func recordedFrame(events []store.Event, seq uint64) transport.Frame {
+	if i := slices.IndexFunc(events, func(e store.Event) bool { return e.Seq == seq && e.Kind == store.Frame }); i >= 0 {
+		return transport.Frame{Bytes: slices.Clone(events[i].Payload)}
+	}
+	return transport.Frame{}
+}
+
+// meeting returns the choice of another client that asks together with a request: for the same with other arguments, or else
+// for something else. ok is false if there is nothing else.
+func meeting(events []store.Event, frames []frame, with frame) (c Choice, ok bool) {
+	arguments := func(f frame) string {
+		messages := timeline.MessagesOf(recordedFrame(events, f.seq))
+		if len(messages) != 1 {
+			return ""
+		}
+		return string(transport.Member(messages[0].Params, "arguments"))
+	}
+	best := 0
+	for _, f := range frames {
+		rank := 0
+		switch {
+		case !f.isRequest || f.isHello:
+		case f.what == with.what && arguments(f) != arguments(with):
+			rank = 3
+		case f.what != with.what && strings.HasPrefix(f.what, mcp.MethodCallTool):
+			rank = 2
+		case f.what != with.what:
+			rank = 1
+		}
+		if rank > best {
+			best = rank
+			c = Choice{Kind: Meet, First: with.seq, Last: f.seq}
+		}
+	}
+	return c, best > 0
+}
