@@ -53,6 +53,7 @@ const (
 // The kinds of choices of a recorded client that speaks HTTP.
 const (
 	Cut    Kind = "cut"    // the response to First is cut behind its first event with an id, and resumed
+	Away   Kind = "away"   // the response to First is cut as by Cut, and the client comes back when Last has gone out
 	HangUp Kind = "hangup" // the client hangs up on First right behind it
 	Meet   Kind = "meet"   // another client, with a session of its own, asks what Last asks, together with First and under its id
 )
@@ -92,7 +93,7 @@ var kinds = map[Kind]struct {
 	Join: {has: withLast}, Split: {has: withAt}, Unread: {has: withLast}, End: {},
 
 	Ahead: {}, Hold: {has: withLast}, Busy: {has: withLast}, Relist: {}, Reverse: {}, Cancel: {}, LateCancel: {}, Crossed: {}, LateEnd: {}, Term: {}, Gone: {}, Order: {has: listed},
-	Cut: {overHTTP: true}, HangUp: {overHTTP: true}, Meet: {has: withLast, overHTTP: true},
+	Cut: {overHTTP: true}, Away: {has: withLast, overHTTP: true}, HangUp: {overHTTP: true}, Meet: {has: withLast, overHTTP: true},
 
 	Early: {}, Late: {}, Behind: {}, Repeat: {has: withAt}, Ping: {}, Change: {toldOnce: true}, Anyway: {}, Stderr: {toldOnce: true}, Close: {},
 	Poll:   {has: withAt, overHTTP: true, toldOnce: true},

@@ -140,6 +140,7 @@ func TestChoices(t *testing.T) {
 		{"a request over HTTP", web, []frame{{seq: 4, isRequest: true}}, "end4 cancel4 later4 unread4-4 hangup4 crossed4"},
 		{"initialize over HTTP", web, []frame{hello}, "end1"},
 		{"one whose response can be resumed", web, []frame{{seq: 4, isResumable: true}}, "end4 cut4"},
+		{"one with a request behind it", web, []frame{{seq: 4, isResumable: true}, {seq: 5, isHello: true, isRequest: true}}, "end4 end5 cut4 away4-5"},
 	} {
 		var got []string
 		for _, c := range slices.Concat(test.peer.choices(test.frames)...) {

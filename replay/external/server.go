@@ -359,7 +359,7 @@ func statusIn(events []store.Event) string {
 
 // choices returns the choices of the client that can be made alone, by kind.
 func (s serverPeer) choices(frames []frame) [][]Choice {
-	var ends, lateEnds, cancels, splits, holds, busy, relists, reversed, unread, cuts, hangUps, meets, terms, gone, crossed []Choice
+	var ends, lateEnds, cancels, splits, holds, busy, relists, reversed, unread, cuts, aways, hangUps, meets, terms, gone, crossed []Choice
 	asked := map[string]bool{}
 	for i, f := range frames {
 		ends = append(ends, Choice{Kind: End, First: f.seq, Last: f.seq})
@@ -391,6 +391,9 @@ func (s serverPeer) choices(frames []frame) [][]Choice {
 		}
 		if f.isResumable {
 			cuts = append(cuts, Choice{Kind: Cut, First: f.seq, Last: f.seq})
+			if at := slices.IndexFunc(frames[i+1:], func(other frame) bool { return other.isRequest }); at >= 0 && !f.isHello {
+				aways = append(aways, Choice{Kind: Away, First: f.seq, Last: frames[i+1+at].seq})
+			}
 		}
 		if s.URL != "" && f.isRequest && !f.isHello {
 			hangUps = append(hangUps, Choice{Kind: HangUp, First: f.seq, Last: f.seq})
@@ -412,7 +415,7 @@ func (s serverPeer) choices(frames []frame) [][]Choice {
 	if s.URL != "" { // the answer to initialize names the session
 		together = slices.DeleteFunc(slices.Clone(frames), func(f frame) bool { return f.isHello })
 	}
-	return append(joins(together), ends, lateEnds, cancels, splits, holds, busy, relists, reversed, unread, cuts, hangUps, meets, terms, gone, crossed)
+	return append(joins(together), ends, lateEnds, cancels, splits, holds, busy, relists, reversed, unread, cuts, aways, hangUps, meets, terms, gone, crossed)
 }
 
 // joins implements peer: of a client the requests meet.
@@ -461,6 +464,8 @@ func (s serverPeer) words(c Choice, name func(uint64) string) string {
 		return fmt.Sprintf("the client cancels %s behind its answer, as if the two had crossed on the way", first)
 	case Cut:
 		return fmt.Sprintf("the response to %s is cut behind its first event with an id, and the client comes back for the rest", first)
+	case Away:
+		return fmt.Sprintf("the response to %s is cut behind its first event with an id, and the client comes back for the rest when %s has gone out", first, last)
 	case HangUp:
 		return fmt.Sprintf("the client hangs up on %s at once, and does not come back", first)
 	case Meet:

@@ -41,6 +41,7 @@ type player struct {
 	reverse bool      // the questions behind the last frame are answered when the server is at rest, the last one first
 	busy    uint64    // no question is answered until the server is at rest with this frame; 0: it is
 	relist  bool      // the client asks for a list that changes behind the last frame
+	away    uint64    // the client comes back to no stream until this frame has gone out; 0: at once
 	guest   *guest    // another client; nil: there is none
 	listing *listing  // the latest list that it asks for; nil: none
 	lists   int       // how many times it has asked for one
@@ -103,7 +104,8 @@ func (p *player) run() {
 
 // resume reads and answers again after the last frame, and reports whether anything was held up.
 func (p *player) resume() bool {
-	wasHeld := p.process.Unread || p.holding != 0
+	wasHeld := p.process.Unread || p.holding != 0 || p.away != 0
+	p.away = 0
 	p.process.Unread = false
 	p.play.trace.mute(false)
 	p.until = 0
@@ -241,6 +243,11 @@ func (p *player) send(chunk []sending) (how Choice) {
 				}
 			case Meet:
 				behind = append(behind, p.invite(c, s.frame)...)
+			case Away:
+				if p.http != nil {
+					p.http.cut(s.seq, true)
+					p.away = c.Last
+				}
 			case HangUp:
 				hangUps = append(hangUps, requests...)
 			case End, LateEnd, Term, Gone:
@@ -259,6 +266,9 @@ func (p *player) send(chunk []sending) (how Choice) {
 		p.hangUp(request)
 	}
 	for _, s := range chunk {
+		if s.seq == p.away {
+			p.away = 0
+		}
 		if p.until != 0 && s.seq >= p.until {
 			p.until = 0
 			p.process.Unread = false
@@ -368,7 +378,7 @@ func (p *player) rest() (isOver bool) {
 		if p.play.found != nil { // of a list
 			return true
 		}
-		if p.http != nil && look.Activity != procfs.Ended && !p.process.Unread && p.http.proceed() {
+		if p.http != nil && look.Activity != procfs.Ended && !p.process.Unread && p.away == 0 && p.http.proceed() {
 			continue
 		}
 		if look.Activity == procfs.Ended {
@@ -391,7 +401,7 @@ func (p *player) rest() (isOver bool) {
 
 // waits reports whether the client waits for an answer.
 func (p *player) waits() bool {
-	if p.process.Unread || len(p.kept) > 0 {
+	if p.process.Unread || p.away != 0 || len(p.kept) > 0 {
 		return false
 	}
 	if slices.ContainsFunc(p.owed(), func(r *request) bool { return !r.isAhead }) {
@@ -402,7 +412,7 @@ func (p *player) waits() bool {
 
 // isLost reports whether the response to a request over HTTP has ended without the answer.
 func (p *player) isLost(look procfs.Look) bool {
-	if p.http == nil || p.process.Unread {
+	if p.http == nil || p.process.Unread || p.away != 0 {
 		return false
 	}
 	for _, r := range p.owed() {
@@ -470,7 +480,7 @@ func (p *player) hearAnswer(m *timeline.Message) {
 			p.play.errors[r.seq] = fmt.Sprintf("%s (#%d): %s", r.what, r.seq, p.canonical(m.Message))
 		}
 	}
-	isCut := func(c Choice) bool { return c.Kind == Cut && r.seq == c.First } // the answer may have waited
+	isCut := func(c Choice) bool { return (c.Kind == Cut || c.Kind == Away) && r.seq == c.First } // the answer may have waited
 	if r.isRead && !slices.ContainsFunc(p.schedule, isCut) {
 		p.play.unheeded = append(p.play.unheeded, r.seq)
 	}

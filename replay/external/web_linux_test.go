@@ -34,6 +34,7 @@ type webCounter struct {
 	fresh    map[net.Conn]bool // connections without a request so far
 	beside   map[net.Conn]bool // connections that were fresh beside others
 	sessions int
+	sent     []string            // all events, in order
 	deleted  chan struct{}       // is closed when the session is
 	streams  map[string][]string // the events behind the first one, by the id of that one
 	met      []string            // the sessions of the calls that were beside another
@@ -106,6 +107,9 @@ func (s *webCounter) get(w http.ResponseWriter, r *http.Request) {
 	id := r.Header.Get(mcp.HeaderLastEventID)
 	s.mu.Lock()
 	events := s.streams[id]
+	if s.fault == "resumes all streams" && id != "" {
+		events = s.sent[slices.Index(s.sent, events[0]):]
+	}
 	s.mu.Unlock()
 	if s.fault == "does not resume" && id != "" {
 		http.Error(w, "no stream", http.StatusNotFound)
@@ -191,6 +195,7 @@ func (s *webCounter) post(w http.ResponseWriter, r *http.Request, m transport.Me
 	first := "of " + string(m.ID)
 	answer := fmt.Sprintf("id: answer to %s\ndata: {\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":%s}\n\n", m.ID, m.ID, result)
 	s.streams[first] = []string{answer}
+	s.sent = append(s.sent, answer)
 	s.mu.Unlock()
 	w.Header().Set("Content-Type", mcp.MediaEventStream)
 	_, _ = fmt.Fprintf(w, "id: %s\ndata: \n\n%s", first, answer) // an error is the client's end
@@ -253,6 +258,20 @@ func TestWebHealthy(t *testing.T) {
 				t.Errorf("%v, found:\n%s", err, report.Text())
 			}
 		})
+	}
+}
+
+// TestAway holds that a server is found which gives a client that comes back to one stream what it has sent on another.
+func TestAway(t *testing.T) {
+	for fault, want := range map[string]string{
+		"resumes all streams": "ILLEGAL: the server sent a second response to tools/call (id 2) (P1: a request is answered once; basic, Responses); reproduced 3 times out of 3\n" +
+			"  the response to tools/call add (#5) is cut behind its first event with an id, and the client comes back for the rest when tools/call add (#7) has gone out\n",
+		"healthy": "2 orders",
+	} {
+		report, err := Explore(webServer(fault), session(), Options{Token: "x1.away5-7"})
+		if err != nil || !strings.HasPrefix(report.Text(), want) {
+			t.Errorf("%s: %v, found:\n%s", fault, err, report.Text())
+		}
 	}
 }
 
