@@ -46,7 +46,10 @@ explore() {
     test -e made.jsonl || mcprec export -o made.jsonl hunt # of a client that has killed the recorder with its server
     eval "mcprec explore -n 100 --limit $limit made.jsonl --as-server -- $1"
     ;;
-  *) eval "mcprec explore -n 100 --limit $limit --force -o made.jsonl $1" ;;
+  *)
+    cp "$here"/servers/*.mjs .
+    eval "mcprec explore -n 100 --limit $limit --force -o made.jsonl $1"
+    ;;
   esac
 }
 
@@ -56,7 +59,7 @@ cat "$here/packages.txt" "$here/clients.txt" | while read -r packages row; do
   case $row in *%SERVER* | *%URL*) packages=$packages,$reference ;; esac
   name=${packages%%,*}
   folder=$hunt/$(echo "${name#*:}" | tr -c 'A-Za-z0-9.\n' _)
-  case $row in *%URL*) name="$name over HTTP" ;; esac
+  case $row in *%URL* | *%PORT*) name="$name over HTTP" ;; esac
   mkdir -p "$folder" && cd "$folder" || exit 2
   if ! test -e installed; then
     install "$packages" >install.txt 2>&1 </dev/null && touch installed || { echo "$name: cannot be installed"; continue; }
