@@ -704,6 +704,9 @@ func (s *hungSession) await(lines []playLine) error {
 		switch {
 		case word == "exit":
 			want[fmt.Sprint(transport.NoDirection, " ", store.Exited)]++
+			if s.isStdio { // which may be recorded later: the clock must not be moved before
+				want[fmt.Sprint(dir, " ", store.EOF)]++
+			}
 		case word == "stderr" && s.isStdio:
 			want[fmt.Sprint(transport.NoDirection, " ", store.Stderr)]++
 		case word == "raw" || strings.HasPrefix(l.what, "{"):
