@@ -135,6 +135,7 @@ type ownFrame struct {
 	before   int        // messages of the live end recorded before it
 	requests []*request // in the frame
 	owners   []*message // the live end's requests that the frame belongs to
+	within   []*message // those that were open when a question to a person or a model was asked, if these were several
 	edits    []edit
 	sent     bool
 	unasked  bool // of a server's frame: recorded on a stream opened by no request

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -376,6 +377,13 @@ func (l *playerLoader) addServerFrame(step timeline.Step) {
 	}
 }
 
+// isNested reports whether a question of a server is asked within a call: sampling and elicitation are nested inside other
+// features (client/sampling, User Interaction Model).
+func (q *request) isNested() bool {
+	method := q.msg().Method
+	return method == mcp.MethodCreateMessage || method == mcp.MethodElicit
+}
+
 // assignOwners gives each server frame without a request to the only request open at that
 // time, if there was only one. A request without an answer does not count: a subscription is
 // always open.
@@ -392,6 +400,9 @@ func (l *playerLoader) assignOwners() {
 			for c := range open {
 				f.owners = []*message{c}
 			}
+		}
+		if len(f.owners) == 0 && len(open) > 1 && slices.ContainsFunc(f.requests, (*request).isNested) {
+			f.within = slices.Collect(maps.Keys(open))
 		}
 		for _, c := range f.owners {
 			if c.answer == f {

@@ -101,9 +101,10 @@ func (p *Player) waiting(ended bool) *ownFrame {
 // before Start.
 //
 // Some frames stay in order: a response comes after the request, the progress and the
-// questions of the call, and the answers to these; progress of one token keeps the recorded
-// order, and so do frames about the same task, subscription, elicitation or subscribed
-// resource. Only pings go before the handshake is over.
+// questions of the call, and the answers to these; a question to a person or a model waits for
+// the calls that were open then; progress of one token keeps the recorded order, and so do
+// frames about the same task, subscription, elicitation or subscribed resource. Only pings go
+// before the handshake is over.
 func (p *Player) AllowReorder() {
 	p.reorders = true
 	ready := p.others[mcp.NotificationInitialized]
@@ -128,6 +129,7 @@ func (p *Player) AllowReorder() {
 				last[key] = f
 			}
 		}
+		f.needs = append(f.needs, f.within...)
 		// A response goes after the frames of its call. A notification that only happened to
 		// be said during the call is not among these.
 		var earlier []*ownFrame

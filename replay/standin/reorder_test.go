@@ -125,6 +125,31 @@ func TestReorderedIDs(t *testing.T) {
 	}
 }
 
+// A question to a model is asked within a call, and so it waits for the calls that were open when it was recorded.
+func TestReorderedQuestion(t *testing.T) {
+	p := NewPlayer(recordPlaybook(`
+		> {"id":1,"method":"ping"}
+		< {"id":1,"result":{}}
+		> {"id":2,"method":"tools/call","params":{"name":"a"}}
+		> {"id":3,"method":"tools/call","params":{"name":"b"}}
+		< {"id":7,"method":"sampling/createMessage"}
+		> {"id":7,"result":{}}
+		< {"id":2,"result":"a"}
+		< {"id":3,"result":"b"}`), match.Rules{})
+	p.AllowReorder()
+	asked := 0
+	for i, line := range []string{`{"id":1,"method":"ping"}`, `{"id":2,"method":"tools/call","params":{"name":"a"}}`, `{"id":3,"method":"tools/call","params":{"name":"b"}}`} {
+		for _, f := range p.Receive(transport.Frame{Bytes: []byte(line)}) {
+			if strings.Contains(string(f.Bytes), "sampling/createMessage") {
+				asked = i + 1
+			}
+		}
+	}
+	if asked != 3 {
+		t.Errorf("the question came behind message %d of the client, want 3", asked)
+	}
+}
+
 // A cancellation that is known takes back all frames of the subscription that are held,
 // those too that wait for another frame taken back.
 func TestReorderedCancellation(t *testing.T) {
