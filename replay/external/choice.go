@@ -43,6 +43,7 @@ const (
 	Reverse    Kind = "reverse" // the client answers the questions behind First when the server is at rest, the last one first
 	Cancel     Kind = "cancel"  // the client cancels First in the same write
 	LateCancel Kind = "later"   // the client cancels First when the server is at rest, if it is unanswered
+	Quit       Kind = "quit"    // First and Last go out in one write, and the client cancels First when the server is at rest, if it is unanswered
 	Crossed    Kind = "crossed" // the client cancels First when it is answered, as if the two had crossed on the way
 	LateEnd    Kind = "endrest" // the client ends its output behind First when the server is at rest
 	Term       Kind = "term"    // the client sends SIGTERM behind First when the server is at rest, and ends its output then
@@ -54,6 +55,7 @@ const (
 const (
 	Cut    Kind = "cut"    // the response to First is cut behind its first event with an id, and resumed
 	Away   Kind = "away"   // the response to First is cut as by Cut, and the client comes back when Last has gone out
+	Deaf   Kind = "deaf"   // the client ends its standalone stream when the server is at rest with First, and goes on without one
 	HangUp Kind = "hangup" // the client hangs up on First right behind it
 	Meet   Kind = "meet"   // another client, with a session of its own, asks what Last asks, together with First and under its id
 )
@@ -92,8 +94,8 @@ var kinds = map[Kind]struct {
 }{
 	Join: {has: withLast}, Split: {has: withAt}, Unread: {has: withLast}, End: {},
 
-	Ahead: {}, Hold: {has: withLast}, Busy: {has: withLast}, Relist: {}, Reverse: {}, Cancel: {}, LateCancel: {}, Crossed: {}, LateEnd: {}, Term: {}, Gone: {}, Order: {has: listed},
-	Cut: {overHTTP: true}, Away: {has: withLast, overHTTP: true}, HangUp: {overHTTP: true}, Meet: {has: withLast, overHTTP: true},
+	Ahead: {}, Hold: {has: withLast}, Busy: {has: withLast}, Relist: {}, Reverse: {}, Cancel: {}, LateCancel: {}, Quit: {has: withLast}, Crossed: {}, LateEnd: {}, Term: {}, Gone: {}, Order: {has: listed},
+	Cut: {overHTTP: true}, Away: {has: withLast, overHTTP: true}, Deaf: {overHTTP: true}, HangUp: {overHTTP: true}, Meet: {has: withLast, overHTTP: true},
 
 	Early: {}, Late: {}, Behind: {}, Repeat: {has: withAt}, Ping: {}, Change: {toldOnce: true}, Anyway: {}, Stderr: {toldOnce: true}, Close: {},
 	Poll:   {has: withAt, overHTTP: true, toldOnce: true},

@@ -88,9 +88,9 @@ func TestList(t *testing.T) {
 	if beside <= (len(got)-alone)/2 {
 		t.Errorf("%d of %d orders with several choices have two about the same messages", beside, len(got)-alone)
 	}
-	// Two pairs, a triple, four ends, two at rest, four cancellations, four splits, one hold, two unread, one SIGTERM, one
+	// Two pairs, a triple, four ends, two at rest, four cancellations, one of the first of two, four splits, one hold, two unread, one SIGTERM, one
 	// closed output, one cancellation that crossed the answer.
-	if alone != 23 || len(got) != 90 {
+	if alone != 24 || len(got) != 90 {
 		t.Errorf("%d of %d orders have one choice", alone, len(got))
 	}
 }
@@ -134,10 +134,11 @@ func TestChoices(t *testing.T) {
 		{"one behind which it asks, and another request", stdio, []frame{{seq: 4, questions: 1, what: "a"}, {seq: 5, isHello: true, isRequest: true, what: "b"}}, "end4 end5 hold4-5 busy4-5"},
 		{"one behind which a list changes", stdio, []frame{{seq: 4, hasChange: true}}, "end4 relist4"},
 		{"two requests over HTTP", web, []frame{{seq: 4, isRequest: true, what: "a"}, {seq: 5, isRequest: true, what: "b"}},
-			"end4 end5 cancel4 later4 cancel5 later5 unread4-5 unread5-5 hangup4 hangup5 meet4-5 meet5-4 crossed4 crossed5"},
+			"end4 end5 cancel4 later4 cancel5 later5 deaf4 unread4-5 unread5-5 hangup4 hangup5 meet4-5 meet5-4 crossed4 crossed5"},
 		{"two that may go out at once", stdio, []frame{{seq: 1, isHello: true, beside: []uint64{1, 4}}, {seq: 4, beside: []uint64{4, 5}}}, "join1-4 join4-5 end1 end4"},
+		{"two requests that may", stdio, []frame{{seq: 4, isRequest: true, what: "a", beside: []uint64{4, 5}}, {seq: 5, isHello: true, isRequest: true}}, "join4-5 end4 end5 endrest4 cancel4 later4 quit4-5 unread4-5 term4 gone4 crossed4"},
 		{"the same over HTTP", web, []frame{{seq: 1, isHello: true, beside: []uint64{1, 4}}, {seq: 4, beside: []uint64{4, 5}}}, "join4-5 end1 end4"},
-		{"a request over HTTP", web, []frame{{seq: 4, isRequest: true}}, "end4 cancel4 later4 unread4-4 hangup4 crossed4"},
+		{"a request over HTTP", web, []frame{{seq: 4, isRequest: true}}, "end4 cancel4 later4 deaf4 unread4-4 hangup4 crossed4"},
 		{"initialize over HTTP", web, []frame{hello}, "end1"},
 		{"one whose response can be resumed", web, []frame{{seq: 4, isResumable: true}}, "end4 cut4"},
 		{"one with a request behind it", web, []frame{{seq: 4, isResumable: true}, {seq: 5, isHello: true, isRequest: true}}, "end4 end5 cut4 away4-5"},

@@ -471,7 +471,7 @@ func TestBusyClient(t *testing.T) {
 func TestAsksMore(t *testing.T) {
 	for _, row := range []struct{ reply, want string }{
 		{`"result":{"roots":[{"uri":"file:///a"}]}`, "20 orders of 4 messages with 3 requests"},
-		{`"error":{"code":-32601,"message":"none"}`, ": nothing was found\nnot judged: 4 orders in which it asked for what the recording does not have\n"},
+		{`"error":{"code":-32601,"message":"none"}`, ": nothing was found\nnot judged: 5 orders in which it asked for what the recording does not have\n"},
 	} {
 		events, say := newSession()
 		say(c2s, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"roots":{}},"clientInfo":{"name":"c","version":"1"}}}`)

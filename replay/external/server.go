@@ -3,6 +3,7 @@ package external
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -142,6 +143,9 @@ type responses interface {
 	// owed returns the frames, without requests of MCP, to which the server owes a response; 0: another request.
 	owed() []uint64
 }
+
+// standalone is the number of the standalone stream, which no frame has.
+const standalone = math.MaxUint64
 
 // sessions are those of a server.
 type sessions interface {
@@ -359,8 +363,8 @@ func statusIn(events []store.Event) string {
 
 // choices returns the choices of the client that can be made alone, by kind.
 func (s serverPeer) choices(frames []frame) [][]Choice {
-	var ends, lateEnds, cancels, splits, holds, busy, relists, reversed, unread, cuts, aways, hangUps, meets, terms, gone, crossed []Choice
-	asked := map[string]bool{}
+	var ends, lateEnds, cancels, quits, deaf, splits, holds, busy, relists, reversed, unread, cuts, aways, hangUps, meets, terms, gone, crossed []Choice
+	asked, hasQuit := map[string]bool{}, map[string]bool{}
 	for i, f := range frames {
 		ends = append(ends, Choice{Kind: End, First: f.seq, Last: f.seq})
 		if s.URL == "" && f.isRequest && !f.isHello {
@@ -368,6 +372,16 @@ func (s serverPeer) choices(frames []frame) [][]Choice {
 		}
 		if f.isRequest && !f.isHello {
 			cancels = append(cancels, Choice{Kind: Cancel, First: f.seq, Last: f.seq}, Choice{Kind: LateCancel, First: f.seq, Last: f.seq})
+		}
+		if f.isRequest && !f.isHello && len(f.beside) > 1 {
+			isNext := func(other frame) bool { return other.seq == f.beside[1] && other.isRequest }
+			if at := slices.IndexFunc(frames, isNext); at >= 0 && !hasQuit[f.what+"\n"+frames[at].what] {
+				hasQuit[f.what+"\n"+frames[at].what] = true
+				quits = append(quits, Choice{Kind: Quit, First: f.seq, Last: f.beside[1]})
+			}
+		}
+		if f.isRequest && !f.isHello && s.URL != "" && len(deaf) == 0 {
+			deaf = append(deaf, Choice{Kind: Deaf, First: f.seq, Last: f.seq})
 		}
 		if f.split > 0 {
 			splits = append(splits, Choice{Kind: Split, First: f.seq, Last: f.seq, At: f.split})
@@ -415,7 +429,7 @@ func (s serverPeer) choices(frames []frame) [][]Choice {
 	if s.URL != "" { // the answer to initialize names the session
 		together = slices.DeleteFunc(slices.Clone(frames), func(f frame) bool { return f.isHello })
 	}
-	return append(joins(together), ends, lateEnds, cancels, splits, holds, busy, relists, reversed, unread, cuts, aways, hangUps, meets, terms, gone, crossed)
+	return append(joins(together), ends, lateEnds, cancels, quits, deaf, splits, holds, busy, relists, reversed, unread, cuts, aways, hangUps, meets, terms, gone, crossed)
 }
 
 // joins implements peer: of a client the requests meet.
@@ -460,6 +474,10 @@ func (s serverPeer) words(c Choice, name func(uint64) string) string {
 		return fmt.Sprintf("the client cancels %s, sent together with the call", first)
 	case LateCancel:
 		return fmt.Sprintf("the client cancels %s while the call runs and the server sleeps", first)
+	case Quit:
+		return fmt.Sprintf("%s to %s arrive together, and the client cancels the first while it runs and the server sleeps", first, last)
+	case Deaf:
+		return fmt.Sprintf("the client ends its standalone stream when the server sleeps with %s, and goes on without one", first)
 	case Crossed:
 		return fmt.Sprintf("the client cancels %s behind its answer, as if the two had crossed on the way", first)
 	case Cut:

@@ -42,6 +42,7 @@ type player struct {
 	busy    uint64    // no question is answered until the server is at rest with this frame; 0: it is
 	relist  bool      // the client asks for a list that changes behind the last frame
 	away    uint64    // the client comes back to no stream until this frame has gone out; 0: at once
+	deaf    bool      // the client ends its standalone stream when the server is at rest
 	guest   *guest    // another client; nil: there is none
 	listing *listing  // the latest list that it asks for; nil: none
 	lists   int       // how many times it has asked for one
@@ -183,7 +184,7 @@ func (p *player) next() (chunk []sending) {
 	first := sorted()[0].seq
 	last := p.half.together(first)
 	for _, c := range p.schedule {
-		if c.Kind == Join && c.First == first {
+		if (c.Kind == Join || c.Kind == Quit) && c.First == first {
 			last = max(last, c.Last)
 		}
 	}
@@ -248,6 +249,8 @@ func (p *player) send(chunk []sending) (how Choice) {
 					p.http.cut(s.seq, true)
 					p.away = c.Last
 				}
+			case Deaf:
+				p.deaf = true
 			case HangUp:
 				hangUps = append(hangUps, requests...)
 			case End, LateEnd, Term, Gone:
@@ -372,7 +375,7 @@ func (p *player) rest() (isOver bool) {
 		p.play.trace.rest(len(p.owed()) > 0)
 		p.cancelLate()
 		isWorthIt := p.patience.IsWorthIt(look, time.Since(began))
-		if p.cancelAnswered() || p.answerReversed() || !isWorthIt && (p.answerLate() || p.listAgain() || p.sendGuestLate()) {
+		if p.leaveStream() || p.cancelAnswered() || p.answerReversed() || !isWorthIt && (p.answerLate() || p.listAgain() || p.sendGuestLate()) {
 			continue
 		}
 		if p.play.found != nil { // of a list

@@ -15,7 +15,7 @@ import (
 // cancelLate cancels the requests that the schedule cancels when the server is at rest.
 func (p *player) cancelLate() {
 	for _, c := range p.schedule {
-		if c.Kind != LateCancel {
+		if c.Kind != LateCancel && c.Kind != Quit {
 			continue
 		}
 		for _, r := range p.owed() {
@@ -42,6 +42,16 @@ func (p *player) cancelAnswered() bool {
 		}
 	}
 	return false
+}
+
+// leaveStream ends the standalone stream where the schedule does, and reports whether it did.
+func (p *player) leaveStream() bool {
+	if !p.deaf || p.http == nil {
+		return false
+	}
+	p.deaf = false
+	p.http.cut(standalone, false)
+	return true
 }
 
 // answerReversed answers the questions that wait for the server to be at rest, and reports whether there were any.

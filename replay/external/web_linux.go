@@ -417,7 +417,7 @@ func (w *web) proceed() (isMore bool) {
 	}
 	if w.wantsStream {
 		w.wantsStream = false
-		w.get(&exchange{isAlone: true}, "")
+		w.get(&exchange{seq: standalone, isAlone: true}, "")
 		return true
 	}
 	const most = 2

@@ -35,6 +35,7 @@ type webCounter struct {
 	beside   map[net.Conn]bool // connections that were fresh beside others
 	sessions int
 	sent     []string            // all events, in order
+	hasLeft  bool                // a standalone stream has ended
 	deleted  chan struct{}       // is closed when the session is
 	streams  map[string][]string // the events behind the first one, by the id of that one
 	met      []string            // the sessions of the calls that were beside another
@@ -123,6 +124,9 @@ func (s *webCounter) get(w http.ResponseWriter, r *http.Request) {
 	_ = http.NewResponseController(w).Flush()
 	if len(events) == 0 {
 		<-r.Context().Done()
+		s.mu.Lock()
+		s.hasLeft = true
+		s.mu.Unlock()
 	}
 }
 
@@ -136,6 +140,11 @@ func (s *webCounter) post(w http.ResponseWriter, r *http.Request, m transport.Me
 	}
 	result := `{}`
 	s.mu.Lock()
+	if s.hasLeft && s.fault == "ends with a stream" {
+		s.mu.Unlock()
+		http.Error(w, "no session", http.StatusNotFound)
+		return
+	}
 	switch m.Method {
 	case mcp.MethodInitialize:
 		s.sessions++
@@ -269,6 +278,20 @@ func TestAway(t *testing.T) {
 		"healthy": "2 orders",
 	} {
 		report, err := Explore(webServer(fault), session(), Options{Token: "x1.away5-7"})
+		if err != nil || !strings.HasPrefix(report.Text(), want) {
+			t.Errorf("%s: %v, found:\n%s", fault, err, report.Text())
+		}
+	}
+}
+
+// TestDeaf holds that a server is found which takes the end of a client's standalone stream for the end of its session.
+func TestDeaf(t *testing.T) {
+	for fault, want := range map[string]string{
+		"ends with a stream": "LOST: the response ended without an answer to tools/call add (#7): 404 Not Found: no session; reproduced 3 times out of 3\n" +
+			"  the client ends its standalone stream when the server sleeps with tools/call add (#5), and goes on without one\n",
+		"healthy": "2 orders",
+	} {
+		report, err := Explore(webServer(fault), session(), Options{Token: "x1.deaf5"})
 		if err != nil || !strings.HasPrefix(report.Text(), want) {
 			t.Errorf("%s: %v, found:\n%s", fault, err, report.Text())
 		}
