@@ -14,7 +14,7 @@ import (
 
 // Renew turns the events of a drive into the recording that replaces the driven one. A reviewer should see what the
 // server now says otherwise, and nothing else: so the header and the times stay, and each message that matches under
-// the rules stays as it was recorded. f has the secrets with which the server was driven. A drive over another transport
+// the rules stays as it was recorded; how long a write had blocked is left out. f has the secrets with which the server was driven. A drive over another transport
 // keeps its own events.
 func (f Fill) Renew(recorded, driven []store.Event, rules match.Rules) ([]store.Event, error) {
 	before, err := store.ParseHeader(recorded[0].Payload)
@@ -25,6 +25,7 @@ func (f Fill) Renew(recorded, driven []store.Event, rules match.Rules) ([]store.
 	if err != nil || before.Transport != after.Transport {
 		return driven, err
 	}
+	driven = withoutWaits(driven)
 	filled, _ := f.fill(recorded)
 	places, err := counterparts(filled, driven, rules)
 	if err != nil {
@@ -52,6 +53,17 @@ func (f Fill) Renew(recorded, driven []store.Event, rules match.Rules) ([]store.
 		renewed = append(renewed, e)
 	}
 	return renewed, nil
+}
+
+// withoutWaits returns the events without those that tell how long a write had blocked, which is how busy the machine was.
+func withoutWaits(events []store.Event) (list []store.Event) {
+	for _, e := range events {
+		if e.Kind != store.Delivered && e.Kind != store.Stalled {
+			e.Seq = uint64(len(list) + 1)
+			list = append(list, e)
+		}
+	}
+	return list
 }
 
 // counterpart is the recorded event that a driven one stands for, nil if there is none.
