@@ -95,6 +95,15 @@ func TestList(t *testing.T) {
 	}
 }
 
+// TestUsual: a search plays each choice by itself, within bounds.
+func TestUsual(t *testing.T) {
+	for alone, want := range map[int]int{0: 100, 99: 100, 150: 151, 400: 250} {
+		if got := usual([][]Choice{make([]Choice, alone/2), make([]Choice, alone-alone/2)}); got != want {
+			t.Errorf("of %d choices %d schedules, want %d", alone, got, want)
+		}
+	}
+}
+
 // TestSplitOf holds that a frame is split inside a character, if it has one of several bytes, and near its middle.
 func TestSplitOf(t *testing.T) {
 	for text, want := range map[string]int{"": 0, "a": 0, "ab": 1, "abcde": 2, "éabcdefgh": 1, "abcdefghé": 9, "ab€cd": 3, "aéé": 2} {

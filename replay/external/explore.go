@@ -40,10 +40,14 @@ var possible = map[Fault]string{
 	NoSession: "it may begin no new session", Illegal: "a rule may be broken",
 }
 
-// Usual is the number of schedules that plays each choice by itself: at least 100, and at most 250.
+// Usual asks for as many schedules as play each choice by itself, but at least 100 and at most 250.
 const Usual = -1
 
-const leastUsual, mostUsual = 100, 250
+// usual returns how many schedules that are.
+func usual(choices [][]Choice) int {
+	const plain, least, most = 1, 100, 250
+	return min(max(least, plain+len(slices.Concat(choices...))), most)
+}
 
 // Options say how to search.
 type Options struct {
@@ -148,7 +152,7 @@ func (x *explorer) run() error {
 	}
 	choices := x.peer.choices(x.plain.frames)
 	if x.Schedules == Usual {
-		x.Schedules = min(max(leastUsual, len(slices.Concat(choices...))+1), mostUsual)
+		x.Schedules = usual(choices)
 	}
 	wanted := max(0, x.Schedules-1)
 	schedules := list(choices, 2*wanted, rand.New(rand.NewPCG(x.Seed, 0))) // some are left out
@@ -682,6 +686,14 @@ func clip(text string) string {
 	return text
 }
 
+// unequalWhen says when a server answers otherwise, by the choice that brings it.
+var unequalWhen = map[Kind]string{
+	Split:   "a message comes in two parts",
+	Reverse: "two questions of the server are answered in the other order",
+	Relist:  "the client asks for a list as soon as the server says that it has changed, and is told nothing after",
+	Meet:    "another client asks at the same time",
+}
+
 // add adds a confirmed finding to the report.
 func (x *explorer) add(schedule Schedule, found *fault, held int, played play) {
 	f := Finding{Kind: found.kind, Peer: x.peer.name(), Token: schedule.Token(), Held: held, Of: times, Detail: found.detail, Choices: []string{}, Requests: []Request{}}
@@ -695,7 +707,7 @@ func (x *explorer) add(schedule Schedule, found *fault, held int, played play) {
 		f.When = map[Kind]string{"": "its input closes", Term: "it gets SIGTERM, and its input closes then", Gone: "its output closes, and its input then"}[found.at]
 	}
 	if found.kind == Unequal {
-		f.When = map[Kind]string{Split: "a message comes in two parts", Reverse: "two questions of the server are answered in the other order", Relist: "the client asks for a list as soon as the server says that it has changed, and is told nothing after", Meet: "another client asks at the same time"}[found.at]
+		f.When = unequalWhen[found.at]
 	}
 	if found.kind == Hang || found.kind == Lingers {
 		f.Stand = found.look.String()

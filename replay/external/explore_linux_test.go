@@ -408,10 +408,9 @@ func TestInPartsAndCrossed(t *testing.T) {
 	}
 }
 
-// TestQuestionsReversed holds that two questions of a server are answered in the other order, too, and that it is a
-// fault if a call fails then: the server takes the answers as they come, and not by their ids.
-func TestQuestionsReversed(t *testing.T) {
-	events, say := newSession()
+// askedSession is a recorded session with a call in which the server asks two questions. say adds to it.
+func askedSession() (events *[]store.Event, say func(dir transport.Direction, format string, args ...any)) {
+	events, say = newSession()
 	say(c2s, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"sampling":{}},"clientInfo":{"name":"c","version":"1"}}}`)
 	say(s2c, `{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"counter","version":"1"}}}`)
 	say(c2s, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
@@ -421,6 +420,13 @@ func TestQuestionsReversed(t *testing.T) {
 	say(c2s, `{"jsonrpc":"2.0","id":"roots","result":{"roots":[]}}`)
 	say(c2s, `{"jsonrpc":"2.0","id":"model","result":{"role":"assistant","model":"m","content":{"type":"text","text":"yes"}}}`)
 	say(s2c, `{"jsonrpc":"2.0","id":1,"result":{"content":[]}}`)
+	return events, say
+}
+
+// TestQuestionsReversed holds that two questions of a server are answered in the other order, too, and that it is a
+// fault if a call fails then: the server takes the answers as they come, and not by their ids.
+func TestQuestionsReversed(t *testing.T) {
+	events, _ := askedSession()
 	for fault, want := range map[string]string{
 		"takes answers as they come": "DIFFERENT ANSWER when two questions of the server are answered in the other order: tools/call both (#5); reproduced 3 times out of 3",
 		"says how they came":         "nothing was found", // which is no fault
@@ -439,20 +445,11 @@ func TestQuestionsReversed(t *testing.T) {
 // TestBusyClient holds that a call is noted which a server answers only when the client has answered its question about
 // another.
 func TestBusyClient(t *testing.T) {
-	events, say := newSession()
-	say(c2s, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"sampling":{}},"clientInfo":{"name":"c","version":"1"}}}`)
-	say(s2c, `{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"counter","version":"1"}}}`)
-	say(c2s, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
-	say(c2s, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"both","arguments":{}}}`)
-	say(s2c, `{"jsonrpc":"2.0","id":"roots","method":"roots/list"}`)
-	say(s2c, `{"jsonrpc":"2.0","id":"model","method":"sampling/createMessage","params":{"maxTokens":1,"messages":[]}}`)
-	say(c2s, `{"jsonrpc":"2.0","id":"roots","result":{"roots":[]}}`)
-	say(c2s, `{"jsonrpc":"2.0","id":"model","result":{"role":"assistant","model":"m","content":{"type":"text","text":"yes"}}}`)
-	say(s2c, `{"jsonrpc":"2.0","id":1,"result":{"content":[]}}`)
+	events, say := askedSession()
 	say(c2s, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"get","arguments":{}}}`)
 	say(s2c, `{"jsonrpc":"2.0","id":2,"result":{"content":[]}}`)
 	for fault, want := range map[string]string{
-		"keeps others waiting": "note: the server did not answer until the client had answered a question about another call, and a person may take minutes: tools/call get (#11)\n2 orders",
+		"keeps others waiting": "note: the server keeps these waiting until the client has answered its question about another call, which may take a person minutes: tools/call get (#11)\n2 orders",
 		"healthy":              "2 orders",
 	} {
 		report, err := Explore(counter(fault), *events, Options{Token: "x1.busy5-11"})

@@ -20,11 +20,11 @@ type guest struct {
 	client
 	turn      turn
 	request   sending
-	id        json.RawMessage // of the request
-	replies   map[string][]byte
-	isWelcome bool // it has an answer to its hello
-	isSent    bool // the request has gone out
-	answer    string
+	id        json.RawMessage   // of the request
+	replies   map[string][]byte // of the recorded client, by the method of the question
+	isWelcome bool              // it has an answer to its hello
+	isSent    bool              // the request has gone out
+	answer    string            // as it is compared; "": none so far
 }
 
 // turn is when a guest makes its request. Only the first is searched; the others tell what is right.
@@ -74,9 +74,6 @@ func (p *player) invite(c Choice, frame transport.Frame) (beside []sending) {
 		}
 		p.write([]sending{{seq: guestReady, isGuest: true, frame: transport.Frame{Bytes: fmt.Appendf(nil, `{"jsonrpc":"2.0","method":%q}`, mcp.NotificationInitialized)}}})
 		p.awaitGuest(func() bool { return len(g.owed()) == 0 })
-		for g.proceed() {
-			p.awaitGuest(func() bool { return true })
-		}
 	}
 	switch g.turn {
 	case before:
@@ -124,7 +121,7 @@ func (p *player) partWithGuest() {
 func (p *player) awaitGuest(isDone func() bool) {
 	for began := time.Now(); ; {
 		look, isMoved := p.process.Settle(p.patience)
-		if p.hear() || p.hearGuest() || isMoved {
+		if p.hear() || p.hearGuest() || isMoved || p.guest.proceed() {
 			continue
 		}
 		isOver := look.Activity == procfs.Ended || p.process.IsInterrupted()

@@ -51,7 +51,7 @@ type Finding struct {
 	Stand    string    `json:"stand,omitempty"` // how the end under test stands, at a hang
 	When     string    `json:"when,omitempty"`  // a server does not exit, or answers otherwise
 	Detail   string    `json:"detail,omitempty"`
-	Lines    []string  `json:"lines,omitempty"` // of source, that hold what waits at a hang, keep what does not exit alive, or wrote what is illegal
+	Lines    []string  `json:"lines,omitempty"` // of source, that hold what waits at a hang, keep what does not exit alive, wrote what is illegal, or at which racing calls met
 	Choices  []string  `json:"choices"`         // in words
 	Token    string    `json:"token"`
 	Held     int       `json:"held"` // processes that showed it
@@ -110,7 +110,7 @@ func (r Report) Rest() string {
 		fmt.Fprintf(&b, "note: the client deleted its session, and the server came to rest with a response still open, and without an answer: %s\n", names(r.Open))
 	}
 	if len(r.Blocked) > 0 {
-		fmt.Fprintf(&b, "note: the server did not answer until the client had answered a question about another call, and a person may take minutes: %s\n", names(r.Blocked))
+		fmt.Fprintf(&b, "note: the server keeps these waiting until the client has answered its question about another call, which may take a person minutes: %s\n", names(r.Blocked))
 	}
 	if r.Refused != "" {
 		fmt.Fprintf(&b, "note: the server refused another client while it had one: %s\n", r.Refused)

@@ -100,15 +100,9 @@ func (x *explorer) serialise(schedule Schedule, played play) error {
 	if err := x.steady(); err != nil { // a clock in an answer differs by now
 		return err
 	}
-	held := 1
-	for range times - 1 {
-		again, err := x.peer.play(schedule, x.patience)
-		if err != nil {
-			return err
-		}
-		if again.isWhole() && !orders.explains(again.answers) {
-			held++
-		}
+	held, err := x.repeat(schedule, func(again play) bool { return !orders.explains(again.answers) })
+	if err != nil {
+		return err
 	}
 	x.told[x.keyOf(found)] = true
 	if held < times || orders.explains(played.answers) {
@@ -119,6 +113,21 @@ func (x *explorer) serialise(schedule Schedule, played play) error {
 	played.lines, err = x.linesOf(schedule, found)
 	x.add(schedule, found, held, played)
 	return err
+}
+
+// repeat plays a schedule again, and returns in how many processes its answers show what they have shown in the first.
+func (x *explorer) repeat(schedule Schedule, shows func(play) bool) (held int, err error) {
+	held = 1
+	for range times - 1 {
+		again, err := x.peer.play(schedule, x.patience)
+		if err != nil {
+			return held, err
+		}
+		if again.isWhole() && shows(again) {
+			held++
+		}
+	}
+	return held, nil
 }
 
 // tryParts tries a burst without its first frame, and without its last, and reports whether that is a finding.
@@ -181,15 +190,9 @@ func (x *explorer) compareAnswers(schedule Schedule, played play) error {
 		return nil
 	}
 	defer x.watch(Unequal, schedule)()
-	held := 1
-	for range times - 1 {
-		again, err := x.peer.play(schedule, x.patience)
-		if err != nil {
-			return err
-		}
-		if again.isWhole() && len(others(again)) > 0 {
-			held++
-		}
+	held, err := x.repeat(schedule, func(again play) bool { return len(others(again)) > 0 })
+	if err != nil {
+		return err
 	}
 	if err := x.steady(); err != nil { // a clock in an answer differs by now
 		return err
@@ -229,15 +232,9 @@ func (x *explorer) compareMeeting(schedule Schedule, played play) error {
 	}
 	orders.unstable = maps.Clone(x.unstable)
 	orders.unstable[guestAnswer] = orders.outcomes[0][guestAnswer] != orders.outcomes[1][guestAnswer]
-	held := 1
-	for range times - 1 {
-		again, err := x.peer.play(schedule, x.patience)
-		if err != nil {
-			return err
-		}
-		if again.isWhole() && !orders.explains(again.answers) {
-			held++
-		}
+	held, err := x.repeat(schedule, func(again play) bool { return !orders.explains(again.answers) })
+	if err != nil {
+		return err
 	}
 	if held < times || orders.explains(played.answers) {
 		return nil

@@ -364,7 +364,7 @@ func statusIn(events []store.Event) string {
 // choices returns the choices of the client that can be made alone, by kind.
 func (s serverPeer) choices(frames []frame) [][]Choice {
 	var ends, lateEnds, cancels, quits, deaf, splits, holds, busy, relists, reversed, unread, cuts, aways, hangUps, meets, terms, gone, crossed []Choice
-	asked, hasQuit := map[string]bool{}, map[string]bool{}
+	asked, quit := map[string]bool{}, map[[2]string]bool{} // by what they are
 	for i, f := range frames {
 		ends = append(ends, Choice{Kind: End, First: f.seq, Last: f.seq})
 		if s.URL == "" && f.isRequest && !f.isHello {
@@ -375,8 +375,8 @@ func (s serverPeer) choices(frames []frame) [][]Choice {
 		}
 		if f.isRequest && !f.isHello && len(f.beside) > 1 {
 			isNext := func(other frame) bool { return other.seq == f.beside[1] && other.isRequest }
-			if at := slices.IndexFunc(frames, isNext); at >= 0 && !hasQuit[f.what+"\n"+frames[at].what] {
-				hasQuit[f.what+"\n"+frames[at].what] = true
+			if at := slices.IndexFunc(frames, isNext); at >= 0 && !quit[[2]string{f.what, frames[at].what}] {
+				quit[[2]string{f.what, frames[at].what}] = true
 				quits = append(quits, Choice{Kind: Quit, First: f.seq, Last: f.beside[1]})
 			}
 		}

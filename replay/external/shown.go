@@ -83,7 +83,7 @@ func (t *trace) add(kind MoveKind, frames ...[]byte) {
 
 // wrote notes a write.
 func (t *trace) wrote(chunk []sending) {
-	if t == nil || len(chunk) == 0 { // all is of a guest
+	if t == nil || len(chunk) == 0 { // another client has written, which a trace leaves out
 		return
 	}
 	m := Move{Kind: Wrote, At: time.Since(t.began)}

@@ -268,6 +268,13 @@ func (p *player) send(chunk []sending) (how Choice) {
 	for _, request := range hangUps {
 		p.hangUp(request)
 	}
+	p.goOn(chunk)
+	p.play.trace.mute(p.process.Unread)
+	return how
+}
+
+// goOn ends what the client has held up until one of some frames had gone out.
+func (p *player) goOn(chunk []sending) {
 	for _, s := range chunk {
 		if s.seq == p.away {
 			p.away = 0
@@ -280,8 +287,6 @@ func (p *player) send(chunk []sending) (how Choice) {
 			p.release()
 		}
 	}
-	p.play.trace.mute(p.process.Unread)
-	return how
 }
 
 // describe takes a frame that goes out, and tells what it is. It returns its requests as well.
