@@ -89,7 +89,7 @@ func (w *Watcher) Look() Look {
 // pass is one look at every thread.
 type pass struct {
 	Look
-	threads []string // how each one sleeps, and how long it has run
+	threads []string // how each one sleeps, and how long it has run; of one that has ended where it is
 	full    bool
 }
 
@@ -97,9 +97,19 @@ func (w *Watcher) pass() *pass {
 	p := &pass{Look: Look{Timer: -1}}
 	tree := w.tree()
 	for _, pid := range tree {
-		for _, dir := range tasks(pid) {
+		list := tasks(pid)
+		if len(list) == 0 && pid != w.pid { // it has just ended: who has waited for it goes on
+			p.Activity = Busy
+			return p
+		}
+		for _, dir := range list {
 			t := w.thread(dir)
-			if t.state == 'Z' || t.state == 'X' {
+			switch t.state {
+			case 'X': // the same
+				p.Activity = Busy
+				return p
+			case 'Z': // in both passes, or it has just ended
+				p.threads = append(p.threads, dir)
 				continue
 			}
 			p.Threads++

@@ -169,6 +169,7 @@ func TestNeverTooEarly(t *testing.T) {
 		"one process":  exec.Command("cat"),
 		"two":          exec.Command("sh", "-c", "cat | cat; :"),
 		"with a timer": exec.Command("sh", "-c", "while read -r line; do sleep 0.001; echo \"$line\"; done"),
+		"short-lived":  exec.Command("sh", "-c", `while read -r line; do for n in 1 2; do text=$(: ; echo "$(: ; echo "$(: ; echo "$(: ; /bin/true; /bin/true; /bin/echo "$line"; :)")")"); done; echo "$text"; done`),
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, in, out := watch(t, cmd)
@@ -188,6 +189,14 @@ func TestNeverTooEarly(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestZombie holds that a child which has ended, and which nobody waits for, does not keep a program from its rest.
+func TestZombie(t *testing.T) {
+	w, _, _ := watch(t, exec.Command("sh", "-c", "true & exec cat"))
+	if look := awaitLook(t, w, Asleep); look.Threads != 1 {
+		t.Errorf("%d threads", look.Threads)
 	}
 }
 
