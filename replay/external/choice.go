@@ -36,19 +36,25 @@ const (
 
 // The kinds of choices of a recorded client.
 const (
-	Ahead      Kind = "ahead"   // the client does not wait for the answer to First
-	Hold       Kind = "hold"    // the client answers no question from First until Last has gone out
-	Busy       Kind = "busy"    // the client answers no question from First until the server is at rest with Last
-	Relist     Kind = "relist"  // the client asks for a list as soon as the server says behind First that it has changed, and again when the server is at rest
-	Reverse    Kind = "reverse" // the client answers the questions behind First when the server is at rest, the last one first
-	Cancel     Kind = "cancel"  // the client cancels First in the same write
-	LateCancel Kind = "later"   // the client cancels First when the server is at rest, if it is unanswered
-	Quit       Kind = "quit"    // First and Last go out in one write, and the client cancels First when the server is at rest, if it is unanswered
-	Crossed    Kind = "crossed" // the client cancels First when it is answered, as if the two had crossed on the way
-	LateEnd    Kind = "endrest" // the client ends its output behind First when the server is at rest
-	Term       Kind = "term"    // the client sends SIGTERM behind First when the server is at rest, and ends its output then
-	Gone       Kind = "gone"    // the client reads no more when it sends First, and ends its output when the server is at rest
-	Order      Kind = "order"   // Frames go out in this order
+	Ahead      Kind = "ahead"    // the client does not wait for the answer to First
+	Hold       Kind = "hold"     // the client answers no question from First until Last has gone out
+	Busy       Kind = "busy"     // the client answers no question from First until the server is at rest with Last
+	Withdraw   Kind = "withdraw" // the client cancels First when the server is at rest and waits for an answer of the client, and answers then
+	Refuse     Kind = "refuse"   // the client answers the questions behind First with an error, as when its user declines
+	Relist     Kind = "relist"   // the client asks for a list or a resource as soon as the server says behind First that it has changed, and again when the server is at rest
+	Roots      Kind = "roots"    // the client says in the same write as First that its roots have changed
+	Rewalk     Kind = "rewalk"   // the client begins the list of First again in front of First, which asks for a further page of it
+	Reverse    Kind = "reverse"  // the client answers the questions behind First when the server is at rest, the last one first
+	Cancel     Kind = "cancel"   // the client cancels First in the same write
+	LateCancel Kind = "later"    // the client cancels First when the server is at rest, if it is unanswered
+	Quit       Kind = "quit"     // First and Last go out in one write, and the client cancels First when the server is at rest, if it is unanswered
+	Crossed    Kind = "crossed"  // the client cancels First when it is answered, as if the two had crossed on the way
+	Leave      Kind = "leave"    // First and Last go out in one write, and the client ends its output when the server is at rest
+	LateEnd    Kind = "endrest"  // the client ends its output behind First when the server is at rest
+	Term       Kind = "term"     // the client sends SIGTERM behind First when the server is at rest, and ends its output then
+	Gone       Kind = "gone"     // the client reads no more when it sends First, and ends its output when the server is at rest
+	Swap       Kind = "swap"     // First and Last go out in one write, Last in front
+	Order      Kind = "order"    // Frames go out in this order
 )
 
 // The kinds of choices of a recorded client that speaks HTTP.
@@ -56,21 +62,25 @@ const (
 	Cut    Kind = "cut"    // the response to First is cut behind its first event with an id, and resumed
 	Away   Kind = "away"   // the response to First is cut as by Cut, and the client comes back when Last has gone out
 	Deaf   Kind = "deaf"   // the client ends its standalone stream when the server is at rest with First, and goes on without one
+	Reopen Kind = "reopen" // the client opens another standalone stream when the server is at rest with First, and ends the first one then
 	HangUp Kind = "hangup" // the client hangs up on First right behind it
+	Part   Kind = "part"   // another client, with a session of its own, ends that together with First
 	Meet   Kind = "meet"   // another client, with a session of its own, asks what Last asks, together with First and under its id
 )
 
 // The kinds of choices of a recorded server.
 const (
-	Early  Kind = "early"        // First goes out as soon as the specification allows it
-	Late   Kind = "late"         // First goes out when nothing else can happen
-	Behind Kind = "behind"       // First goes out behind the next frame, when the client is at rest, before it gets anything else
-	Repeat Kind = "repeat"       // First goes out At times, in one write
-	Ping   Kind = mcp.MethodPing // a ping goes out in front of First, which waits for its answer
-	Change Kind = "change"       // in front of First the server says that a list has changed, and sends nothing else between the two
-	Anyway Kind = "anyway"       // in front of First the server answers what the client has cancelled, as if the two had crossed on the way
-	Stderr Kind = "stderr"       // in front of First the server writes lines to its standard error
-	Close  Kind = "close"        // the server ends in place of First
+	Early   Kind = "early"        // First goes out as soon as the specification allows it
+	Late    Kind = "late"         // First goes out when nothing else can happen
+	Behind  Kind = "behind"       // First goes out behind the next frame, when the client is at rest, before it gets anything else
+	Repeat  Kind = "repeat"       // First goes out At times, in one write
+	Ping    Kind = mcp.MethodPing // a ping goes out in front of First, which waits for its answer
+	Twin    Kind = "twin"         // the server asks what First asks twice in one write, under two ids
+	Retract Kind = "retract"      // the server asks what First asks in front of it in the same write, under another id, and cancels that
+	Change  Kind = "change"       // in front of First the server says that a list has changed, and sends nothing else between the two
+	Anyway  Kind = "anyway"       // in front of First the server answers what the client has cancelled, as if the two had crossed on the way
+	Stderr  Kind = "stderr"       // in front of First the server writes lines to its standard error
+	Close   Kind = "close"        // the server ends in place of First
 )
 
 // The kinds of choices of a recorded server that speaks HTTP.
@@ -94,10 +104,10 @@ var kinds = map[Kind]struct {
 }{
 	Join: {has: withLast}, Split: {has: withAt}, Unread: {has: withLast}, End: {},
 
-	Ahead: {}, Hold: {has: withLast}, Busy: {has: withLast}, Relist: {}, Reverse: {}, Cancel: {}, LateCancel: {}, Quit: {has: withLast}, Crossed: {}, LateEnd: {}, Term: {}, Gone: {}, Order: {has: listed},
-	Cut: {overHTTP: true}, Away: {has: withLast, overHTTP: true}, Deaf: {overHTTP: true}, HangUp: {overHTTP: true}, Meet: {has: withLast, overHTTP: true},
+	Ahead: {}, Hold: {has: withLast}, Busy: {has: withLast}, Withdraw: {}, Refuse: {}, Relist: {}, Rewalk: {}, Roots: {}, Reverse: {}, Cancel: {}, LateCancel: {}, Quit: {has: withLast}, Crossed: {}, Leave: {has: withLast}, LateEnd: {}, Term: {}, Gone: {}, Swap: {has: withLast}, Order: {has: listed},
+	Cut: {overHTTP: true}, Away: {has: withLast, overHTTP: true}, Deaf: {overHTTP: true}, Reopen: {overHTTP: true}, HangUp: {overHTTP: true}, Part: {overHTTP: true}, Meet: {has: withLast, overHTTP: true},
 
-	Early: {}, Late: {}, Behind: {}, Repeat: {has: withAt}, Ping: {}, Change: {toldOnce: true}, Anyway: {}, Stderr: {toldOnce: true}, Close: {},
+	Early: {}, Late: {}, Behind: {}, Repeat: {has: withAt}, Ping: {}, Twin: {}, Retract: {}, Change: {toldOnce: true}, Anyway: {}, Stderr: {toldOnce: true}, Close: {},
 	Poll:   {has: withAt, overHTTP: true, toldOnce: true},
 	Drop:   {overHTTP: true, toldOnce: true},
 	Break:  {overHTTP: true, toldOnce: true},
@@ -210,7 +220,8 @@ type frame struct {
 	beside    []uint64        // it, and the frames that could have gone out with it, in order
 	needs     []uint64        // frames before it, whose answers it needs
 	questions int             // of the server, which came before the next frame
-	hasChange bool            // the server said that a list has changed before the next frame
+	hasChange bool            // the server said that a list or a resource has changed before the next frame
+	isPage    bool            // it asks for a further page of a list
 
 	isResumable bool // of its response a client can come back for the rest
 
@@ -223,6 +234,36 @@ type frame struct {
 	canFill      bool          // the standard error of the server is a pipe or a socket, which the client has to empty
 	changes      string        // of the answer to initialize: what the server may say of a list; "": nothing
 	way          webserver.Way // over HTTP
+}
+
+// choices collects choices that can be made alone.
+type choices struct {
+	byKind map[Kind][]Choice
+	told   map[string]bool // kinds with what they are about
+}
+
+func newChoices() choices { return choices{map[Kind][]Choice{}, map[string]bool{}} }
+
+func (c choices) add(choice Choice)     { c.byKind[choice.Kind] = append(c.byKind[choice.Kind], choice) }
+func (c choices) at(kind Kind, f frame) { c.until(kind, f, f) }
+func (c choices) until(kind Kind, f, last frame) {
+	c.add(Choice{Kind: kind, First: f.seq, Last: last.seq})
+}
+
+// isNew reports whether it is asked for the first time of a kind and what its choice is about: once is enough for some.
+func (c choices) isNew(kind Kind, what string) bool {
+	key := string(kind) + "\n" + what
+	isNew := !c.told[key]
+	c.told[key] = true
+	return isNew
+}
+
+// inTurn returns the choices of some kinds.
+func (c choices) inTurn(kinds ...Kind) (list [][]Choice) {
+	for _, kind := range kinds {
+		list = append(list, c.byKind[kind])
+	}
+	return list
 }
 
 // list returns the schedules to try beside the plain one, the simple ones first: each choice alone, in
@@ -245,7 +286,9 @@ func list(single [][]Choice, count int, random *rand.Rand) (schedules []Schedule
 	seen := map[string]bool{}
 	for tries := 0; len(schedules) < count && len(all) > 1 && tries < 20*count; tries++ {
 		first := all[random.IntN(len(all))]
-		beside := slices.DeleteFunc(slices.Clone(all), func(c Choice) bool { return c.First > first.Last || c.Last < first.First })
+		beside := slices.DeleteFunc(slices.Clone(all), func(c Choice) bool {
+			return min(c.First, c.Last) > max(first.First, first.Last) || max(c.First, c.Last) < min(first.First, first.Last) // another client may ask for what comes before
+		})
 		s := Schedule{first}
 		for range 1 + random.IntN(2) {
 			from := all
@@ -257,8 +300,8 @@ func list(single [][]Choice, count int, random *rand.Rand) (schedules []Schedule
 		slices.SortFunc(s, func(a, b Choice) int {
 			return cmp.Or(cmp.Compare(a.First, b.First), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Last, b.Last))
 		})
-		isTwice := slices.ContainsFunc(s[1:], func(c Choice) bool { return c.Kind == s[0].Kind && c.First == s[0].First })
-		if token := s.Token(); !seen[token] && !isTwice {
+		s = slices.CompactFunc(s, func(a, b Choice) bool { return a.Kind == b.Kind && a.First == b.First })
+		if token := s.Token(); !seen[token] && len(s) > 1 {
 			seen[token] = true
 			schedules = append(schedules, s)
 		}
@@ -280,9 +323,9 @@ func splitOf(data []byte) int {
 	return middle
 }
 
-// joins returns the bursts of two, of three and of six frames.
+// joins returns the bursts of two, of three, of six and of twelve frames.
 func joins(frames []frame) [][]Choice {
-	sizes := []int{2, 3, 6}
+	sizes := []int{2, 3, 6, 12}
 	list := make([][]Choice, len(sizes))
 	for _, f := range frames {
 		for i, size := range sizes {

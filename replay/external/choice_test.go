@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
 )
@@ -88,10 +89,18 @@ func TestList(t *testing.T) {
 	if beside <= (len(got)-alone)/2 {
 		t.Errorf("%d of %d orders with several choices have two about the same messages", beside, len(got)-alone)
 	}
-	// Two pairs, a triple, four ends, two at rest, four cancellations, one of the first of two, four splits, one hold, two unread, one SIGTERM, one
+	// Two pairs, a triple, four ends, two at rest, four cancellations, one of the first of two, one end behind two, four splits, one hold, one question declined, two unread, one SIGTERM, one
 	// closed output, one cancellation that crossed the answer.
-	if alone != 24 || len(got) != 90 {
+	if alone != 26 || len(got) != 90 {
 		t.Errorf("%d of %d orders have one choice", alone, len(got))
+	}
+}
+
+// TestListBackwards: a choice about an earlier frame than its own is tried beside others, too.
+func TestListBackwards(t *testing.T) {
+	got := list([][]Choice{{{Kind: Meet, First: 7, Last: 5}}, {{Kind: End, First: 9, Last: 9}}}, 5, rand.New(rand.NewPCG(1, 1)))
+	if len(got) != 3 || got[2].Token() != "x1.meet7-5.end9" {
+		t.Errorf("%v", got)
 	}
 }
 
@@ -113,6 +122,15 @@ func TestSplitOf(t *testing.T) {
 	}
 }
 
+// tellingRoots is a session of a client that was asked for its roots, and tells of their changes.
+func tellingRoots() []store.Event {
+	events, say := newSession()
+	say(transport.ClientToServer, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"capabilities":{"roots":{"listChanged":true}}}}`)
+	say(transport.ServerToClient, `{"jsonrpc":"2.0","id":1,"method":"roots/list"}`)
+	say(transport.ClientToServer, `{"jsonrpc":"2.0","id":1,"result":{"roots":[]}}`)
+	return *events
+}
+
 // TestChoices: which choices a frame has, for each thing that is said of it, and that it has no others.
 func TestChoices(t *testing.T) {
 	client, stdio, web := clientPeer{}, serverPeer{}, serverPeer{Server: Server{URL: "http://x"}}
@@ -130,24 +148,28 @@ func TestChoices(t *testing.T) {
 		{"one in whose place others could happen", client, []frame{{seq: 4, isAmong: true}}, "close4 late4 behind4"},
 		{"an answer in whose place others could happen", client, []frame{{seq: 4, isAmong: true, isAnswer: true}}, "close4 end4 late4"},
 		{"one that comes when a call is cancelled", client, []frame{{seq: 4}, {seq: 5, hasCalledOff: true}, {seq: 6, hasCalledOff: true}, {seq: 7, hasCalledOff: true}}, "close4 close5 close6 close7 anyway5 anyway7 unread4-7 unread5-7 unread6-7"},
-		{"behind a handshake", client, []frame{hello, {seq: 4}}, "close1 close4 ping4 unread1-4"},
+		{"behind a handshake", client, []frame{{seq: 1, isHello: true}, {seq: 4}}, "close1 close4 ping4 unread1-4"},
+		{"a question", client, []frame{{seq: 4, isRequest: true}}, "close4 twin4 retract4"},
 		{"behind no handshake", client, []frame{{seq: 1}, {seq: 4}}, "close1 close4 unread1-4"},
 		{"of the client", stdio, []frame{{seq: 4}}, "end4"},
 		{"a request", stdio, []frame{{seq: 4, isRequest: true, split: 1}}, "end4 endrest4 cancel4 later4 split4@1 unread4-4 term4 gone4 crossed4"},
 		{"initialize", stdio, []frame{hello}, "end1"},
 		{"a request that comes again", stdio, []frame{{seq: 4, isRequest: true, what: "a"}, {seq: 5, isRequest: true, what: "a"}, {seq: 6, isRequest: true, what: "b"}},
-			"end4 end5 end6 endrest4 endrest5 endrest6 cancel4 later4 cancel5 later5 cancel6 later6 unread4-6 unread5-6 unread6-6 term4 term6 gone4 gone6 crossed4 crossed6"},
-		{"one behind which the server asks", stdio, []frame{{seq: 4, questions: 1}, {seq: 5}, {seq: 6}, {seq: 7}, {seq: 8}}, "end4 end5 end6 end7 end8 hold4-7"},
-		{"one behind which it asks twice", stdio, []frame{{seq: 4, questions: 2}}, "end4 hold4-4 reverse4"},
-		{"the same over HTTP", web, []frame{{seq: 4, questions: 2}}, "end4 hold4-4"},
-		{"one behind which it asks, and another request", stdio, []frame{{seq: 4, questions: 1, what: "a"}, {seq: 5, isHello: true, isRequest: true, what: "b"}}, "end4 end5 hold4-5 busy4-5"},
+			"end4 end5 end6 endrest4 endrest5 endrest6 cancel4 cancel5 cancel6 later4 later5 later6 unread4-6 unread5-6 unread6-6 term4 term6 gone4 gone6 crossed4 crossed6"},
+		{"one behind which the server asks", stdio, []frame{{seq: 4, questions: 1}, {seq: 5}, {seq: 6}, {seq: 7}, {seq: 8}}, "end4 end5 end6 end7 end8 hold4-7 refuse4"},
+		{"one behind which it asks twice", stdio, []frame{{seq: 4, questions: 2}}, "end4 hold4-4 refuse4 reverse4"},
+		{"the same over HTTP", web, []frame{{seq: 4, questions: 2}}, "end4 hold4-4 refuse4"},
+		{"one behind which it asks, and another request", stdio, []frame{{seq: 4, questions: 1, what: "a"}, {seq: 5, isHello: true, isRequest: true, what: "b"}}, "end4 end5 hold4-5 busy4-5 refuse4"},
+		{"a call in which it asks", stdio, []frame{{seq: 4, isRequest: true, questions: 1}}, "end4 endrest4 cancel4 later4 hold4-4 withdraw4 refuse4 unread4-4 term4 gone4 crossed4"},
+		{"a call of a client that tells of its roots", serverPeer{events: tellingRoots()}, []frame{{seq: 4, isRequest: true}}, "end4 endrest4 cancel4 later4 roots4 unread4-4 term4 gone4 crossed4"},
+		{"a page of a list that comes twice", web, []frame{{seq: 4, isPage: true, what: "a"}, {seq: 5, isPage: true, what: "a"}}, "end4 end5 rewalk4"},
 		{"one behind which a list changes", stdio, []frame{{seq: 4, hasChange: true}}, "end4 relist4"},
 		{"two requests over HTTP", web, []frame{{seq: 4, isRequest: true, what: "a"}, {seq: 5, isRequest: true, what: "b"}},
-			"end4 end5 cancel4 later4 cancel5 later5 deaf4 unread4-5 unread5-5 hangup4 hangup5 meet4-5 meet5-4 crossed4 crossed5"},
+			"end4 end5 cancel4 cancel5 later4 later5 deaf4 reopen4 unread4-5 unread5-5 hangup4 hangup5 meet4-5 meet5-4 part4 part5 crossed4 crossed5"},
 		{"two that may go out at once", stdio, []frame{{seq: 1, isHello: true, beside: []uint64{1, 4}}, {seq: 4, beside: []uint64{4, 5}}}, "join1-4 join4-5 end1 end4"},
-		{"two requests that may", stdio, []frame{{seq: 4, isRequest: true, what: "a", beside: []uint64{4, 5}}, {seq: 5, isHello: true, isRequest: true}}, "join4-5 end4 end5 endrest4 cancel4 later4 quit4-5 unread4-5 term4 gone4 crossed4"},
+		{"two requests that may", stdio, []frame{{seq: 4, isRequest: true, what: "a", beside: []uint64{4, 5}}, {seq: 5, isHello: true, isRequest: true}}, "join4-5 end4 end5 endrest4 cancel4 later4 quit4-5 leave4-5 swap4-5 unread4-5 term4 gone4 crossed4"},
 		{"the same over HTTP", web, []frame{{seq: 1, isHello: true, beside: []uint64{1, 4}}, {seq: 4, beside: []uint64{4, 5}}}, "join4-5 end1 end4"},
-		{"a request over HTTP", web, []frame{{seq: 4, isRequest: true}}, "end4 cancel4 later4 deaf4 unread4-4 hangup4 crossed4"},
+		{"a request over HTTP", web, []frame{{seq: 4, isRequest: true}}, "end4 cancel4 later4 deaf4 reopen4 unread4-4 hangup4 part4 crossed4"},
 		{"initialize over HTTP", web, []frame{hello}, "end1"},
 		{"one whose response can be resumed", web, []frame{{seq: 4, isResumable: true}}, "end4 cut4"},
 		{"one with a request behind it", web, []frame{{seq: 4, isResumable: true}, {seq: 5, isHello: true, isRequest: true}}, "end4 end5 cut4 away4-5"},

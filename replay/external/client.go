@@ -1,6 +1,7 @@
 package external
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
 	"github.com/mcprec/mcprec/transport/phrase"
+	"github.com/mcprec/mcprec/transport/procfs"
 )
 
 // Client says how the client under test is started. It must be a program that ends by itself, such as a
@@ -92,7 +94,7 @@ func (c clientPeer) play(schedule Schedule, patience child.Patience) (played pla
 	err = child.InPlace(c.Folder, c.stop, c.asks, func(at child.Place) error {
 		p := &clientPlayer{
 			schedule: schedule, patience: patience, dir: at.Dir, recorded: c.Folder, events: c.events, rules: c.rules, mark: c.mark(),
-			before: heardBefore(c.events), lists: listsOf(c.events), hasDiscover: hasDiscover(c.events), play: play{trace: newTrace(c.keeps)},
+			before: heardBefore(c.events), lists: listsOf(c.events), hasDiscover: hasDiscover(c.events), play: play{replies: map[uint64]string{}, trace: newTrace(c.keeps)},
 		}
 		if err := p.launch(c.Client, at); err != nil {
 			return err
@@ -210,84 +212,92 @@ func changeOf(hello json.RawMessage) string {
 	return ""
 }
 
+// answerAnyway returns an answer to a call that was cancelled.
+func answerAnyway(call *timeline.Call) []byte {
+	body := `"error":{"code":-32800,"message":"cancelled"}`
+	if call.Method == mcp.MethodCallTool {
+		body = `"result":{"content":[{"type":"text","text":"done all the same"}]}`
+	}
+	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,%s}`, call.ID, body)
+}
+
 // choices returns the choices of the server that can be made alone, by kind.
 func (c clientPeer) choices(frames []frame) [][]Choice {
 	const copies = 100
-	var closes, ends, splits, pings, changes, errors, early, late, behind, anyway, repeats, unread []Choice
-	at := func(kind Kind, f frame) Choice { return Choice{Kind: kind, First: f.seq, Last: f.seq} }
+	made := newChoices()
 	hello := slices.IndexFunc(frames, func(f frame) bool { return f.isHello }) // the revisions without a handshake have no ping
 	for i, f := range frames {
-		closes = append(closes, at(Close, f))
+		made.at(Close, f)
 		if !c.OverHTTP() && f.isAnswer {
-			ends = append([]Choice{at(End, f)}, ends...) // behind the last answer a client can have done all
+			made.at(End, f)
 		}
 		if f.split > 0 {
-			splits = append(splits, Choice{Kind: Split, First: f.seq, Last: f.seq, At: f.split})
+			made.add(Choice{Kind: Split, First: f.seq, Last: f.seq, At: f.split})
 		}
 		if f.isAhead {
-			early = append(early, at(Early, f))
+			made.at(Early, f)
 		}
 		if f.isAmong {
-			late = append(late, at(Late, f))
+			made.at(Late, f)
 		}
 		if f.isAmong && !f.isAnswer {
-			behind = append(behind, at(Behind, f))
+			made.at(Behind, f)
 		}
 		isFirst, isLast := i > 0 && !frames[i-1].hasCalledOff, i == len(frames)-1 // behind a cancellation
 		if f.hasCalledOff && !c.OverHTTP() && (isFirst || isLast) {
-			anyway = append(anyway, at(Anyway, f))
+			made.at(Anyway, f)
+		}
+		if f.isRequest && !c.OverHTTP() {
+			made.at(Twin, f)
+			made.at(Retract, f)
 		}
 		if f.isNotice {
-			repeats = append(repeats, Choice{Kind: Repeat, First: f.seq, Last: f.seq, At: copies})
+			made.add(Choice{Kind: Repeat, First: f.seq, Last: f.seq, At: copies})
 		}
 		if f.canFill && f.isAnswer && !f.isHello {
-			errors = append(errors, at(Stderr, f))
+			made.at(Stderr, f)
 		}
 		if hello >= 0 && i > hello {
-			pings = append(pings, at(Ping, f))
-			if frames[hello].changes != "" {
-				changes = append(changes, at(Change, f))
-			}
+			made.at(Ping, f)
+		}
+		if hello >= 0 && i > hello && frames[hello].changes != "" {
+			made.at(Change, f)
 		}
 		if i+1 < len(frames) {
-			unread = append(unread, Choice{Kind: Unread, First: f.seq, Last: frames[min(i+3, len(frames)-1)].seq})
+			made.until(Unread, f, frames[min(i+3, len(frames)-1)])
+		}
+		if c.OverHTTP() {
+			made.addOverHTTP(f)
 		}
 	}
-	list := append(joins(frames), closes)
-	if c.OverHTTP() {
-		list = append(list, httpChoices(frames)...)
-	}
-	return append(list, ends, pings, changes, errors, splits, early, late, behind, anyway, repeats, unread)
+	slices.Reverse(made.byKind[End]) // behind the last answer a client can have done all
+	return append(joins(frames), made.inTurn(Close, Poll, Drop, Forget, Break, EndAlone, Form, NoStream, End, Ping, Twin, Retract, Change, Stderr, Split,
+		Early, Late, Behind, Anyway, Repeat, Unread)...)
 }
 
-// httpChoices returns those of a server over HTTP.
-func httpChoices(frames []frame) [][]Choice {
-	const twice = 2 // the client has come back once, and must not have forgotten where
-	var polls, again, drops, breaks, forgets, forms, noStream, endAlone []Choice
-	for _, f := range frames {
-		at := func(kind Kind, times int) Choice { return Choice{Kind: kind, First: f.seq, Last: f.seq, At: times} }
-		if f.way.IsResumable && (f.isAnswer || f.way.IsAlone) {
-			polls = append(polls, at(Poll, 1))
-			again = append(again, at(Poll, twice))
-		}
-		if f.way.IsBeside {
-			endAlone = append(endAlone, at(EndAlone, 0))
-		}
-		if f.isAnswer {
-			drops = append(drops, at(Drop, 0))
-			breaks = append(breaks, at(Break, 0))
-		}
-		if f.isAnswer && f.way.IsFirst {
-			forms = append(forms, at(Form, 0))
-		}
-		if f.isAnswer && f.way.IsFirst && f.way.InSession && !f.isHello {
-			forgets = append(forgets, at(Forget, 0))
-		}
-		if f.isHello {
-			noStream = append(noStream, at(NoStream, 0))
+// addOverHTTP adds the choices of a server over HTTP at a frame.
+func (c choices) addOverHTTP(f frame) {
+	if f.way.IsResumable && (f.isAnswer || f.way.IsAlone) {
+		for _, times := range []int{1, 2} { // one that has come back once must not have forgotten where
+			c.add(Choice{Kind: Poll, First: f.seq, Last: f.seq, At: times})
 		}
 	}
-	return [][]Choice{polls, drops, forgets, again, breaks, endAlone, forms, noStream}
+	if f.way.IsBeside {
+		c.at(EndAlone, f)
+	}
+	if f.isAnswer {
+		c.at(Drop, f)
+		c.at(Break, f)
+	}
+	if f.isAnswer && f.way.IsFirst {
+		c.at(Form, f)
+	}
+	if f.isAnswer && f.way.IsFirst && f.way.InSession && !f.isHello {
+		c.at(Forget, f)
+	}
+	if f.isHello {
+		c.at(NoStream, f)
+	}
 }
 
 // joins implements peer.
@@ -316,6 +326,10 @@ func (clientPeer) words(c Choice, name func(uint64) string) string {
 		return fmt.Sprintf("the server sends %s %d times", first, c.At)
 	case Ping:
 		return fmt.Sprintf("the server sends a ping in front of %s, and waits for its answer", first)
+	case Twin:
+		return fmt.Sprintf("the server asks %s twice at once, under two ids", first)
+	case Retract:
+		return fmt.Sprintf("in front of %s the server asks the same under another id, and cancels that at once", first)
 	case Change:
 		return fmt.Sprintf("the server says in front of %s that a list has changed", first)
 	case Anyway:
@@ -342,4 +356,101 @@ func (clientPeer) words(c Choice, name func(uint64) string) string {
 		return "the server has no standalone stream: a GET gets 405"
 	}
 	return Schedule{c}.Token()
+}
+
+// stuck judges a client that does nothing more.
+func (p *clientPlayer) stuck(look procfs.Look) error {
+	isOpen := p.isOpen()
+	switch {
+	case p.start == 0 && p.http != nil:
+		return fmt.Errorf("the client has not asked the server at %s: %s", p.mark, look)
+	case p.start == 0:
+		return fmt.Errorf("the client has not started %s as its server: %s", p.mark, look)
+	case isOpen && p.line.IsAwaited():
+		return fmt.Errorf("the client has started a second server beside the first; a client of one server can be explored")
+	case !isOpen && (!p.isClosed || len(p.calls()) == 0):
+		p.fail(Lingers, look, "its server has ended")
+	case !isOpen:
+		var calls []string
+		for _, call := range p.calls() {
+			calls = append(calls, nameOf(call))
+		}
+		slices.Sort(calls)
+		p.fail(Hang, look, "its server has ended, and it waits for the answer to "+strings.Join(calls, ", "))
+	case p.http != nil && p.stuckOverHTTP(look):
+	case p.errors.Left() > 0:
+		p.fail(Hang, look, fmt.Sprintf("it does not read its server's standard error, where there is room for %d KiB: the server waits in a write there", (errorLines-p.errors.Left())>>10))
+	case p.isPinging():
+		p.fail(Hang, look, "it does not answer a ping")
+	case len(p.questions()) > 0:
+		var names []string
+		for _, question := range p.questions() {
+			names = append(names, p.nameOf(p.asked[question]))
+		}
+		slices.Sort(names)
+		p.fail(Hang, look, "it does not answer "+strings.Join(names, ", "))
+	default:
+		detail := "it says no more and does not end"
+		if p.last != 0 {
+			detail = "it has every answer, " + p.nameOf(p.last) + " is the last, says no more and does not end"
+		}
+		if p.line.Untaken() > 0 {
+			detail += "; it has not read all"
+		}
+		p.fail(Hang, look, detail)
+	}
+	return nil
+}
+
+// nameOf names a frame that was sent.
+func (p *clientPlayer) nameOf(seq uint64) string {
+	for _, f := range p.play.frames {
+		if f.seq == seq {
+			return fmt.Sprintf("%s (#%d)", f.what, seq)
+		}
+	}
+	return fmt.Sprintf("#%d", seq)
+}
+
+// judgeEnd judges the end of the client. One whose server has ended early may say that it failed, but must
+// not die of a signal.
+func (p *clientPlayer) judgeEnd() error {
+	isExit := strings.HasPrefix(p.process.Status(), "exit status ")
+	switch {
+	case p.start == 0 && p.http != nil:
+		return fmt.Errorf("the client ended without asking the server at %s: %s", p.mark, cmp.Or(p.process.Status(), "exit status 0")+p.errorText())
+	case p.start == 0:
+		return fmt.Errorf("the client ended without starting %s as its server: %s", p.mark, cmp.Or(p.process.Status(), "exit status 0")+p.errorText())
+	case p.process.Status() == "" || p.isClosed && isExit || p.http != nil && isExit && p.mayFail():
+		return nil
+	}
+	kind := Died
+	if isExit && p.http != nil && p.http.isGone {
+		kind = NoSession
+	}
+	p.fail(kind, procfs.Look{Activity: procfs.Ended}, p.process.Status()+p.errorText())
+	return nil
+}
+
+func (p *clientPlayer) errorText() string {
+	if text := p.process.Stderr(); text != "" {
+		return ": " + text
+	}
+	return ""
+}
+
+// fail notes a fault, unless the client was told an error that no recorded server has sent.
+func (p *clientPlayer) fail(kind Fault, look procfs.Look, detail string) {
+	if p.play.isUnjudged {
+		return
+	}
+	found := &fault{kind: kind, look: look, detail: detail}
+	for _, question := range p.questions() {
+		found.events = append(found.events, p.asked[question])
+	}
+	if len(found.events) == 0 && p.last != 0 {
+		found.events = []uint64{p.last}
+	}
+	slices.Sort(found.events)
+	p.play.found = found
 }

@@ -37,6 +37,7 @@ type caller struct {
 	said    []string // progress and results
 	strays  int      // answers that were not waited for
 	notes   int
+	turns   int // questions that it has answered
 }
 
 // call is a client that calls a tool twice and prints what it saw.
@@ -242,6 +243,19 @@ func (c *caller) hear(line []byte, id string) bool {
 		case m.Kind() == transport.Response && string(m.ID) == id:
 			c.said = append(c.said, "result "+string(m.Result))
 			return true
+		case m.Method == "notifications/cancelled" && c.fault == "stays busy":
+			c.forgot = true
+		case m.Kind() == transport.Request && c.forgot && c.fault == "stays busy":
+		case m.Kind() == transport.Request && c.fault == "answers its last question" && bytes.Contains(c.pending, []byte("roots/list")):
+		case m.Kind() == transport.Request && c.fault == "answers by what comes after" && bytes.Contains(c.pending, []byte("notifications/progress")):
+			c.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"roots":[{"uri":"file:///a"}]}}`, m.ID))
+		case m.Method == "elicitation/create":
+			c.turns++
+			content := transport.Member(m.Params, "message")
+			if c.fault == "answers in turn" {
+				content = fmt.Append(nil, c.turns)
+			}
+			c.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"action":"accept","content":{"n":%s}}}`, m.ID, content))
 		case m.Kind() == transport.Request && m.Method != "ping":
 			c.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"roots":[]}}`, m.ID))
 		case m.Kind() == transport.Request && c.fault != "no pong":
@@ -310,6 +324,9 @@ func TestClientFaults(t *testing.T) {
 		"forgets its first call at a change": {Hang, []string{"HANG (observed; not a proof): it has every answer, the answer to tools/call count (#9) is the last, says no more and does not end; all ", rest, "  the server says in front of ", " that a list has changed\n"}},
 		"reads no errors":                    {Hang, []string{"HANG (observed; not a proof): it does not read its server's standard error, where there is room for 64 KiB: the server waits in a write there; all ", rest, "  in front of the answer to tools/call count (#", ") the server writes 1024 KiB of lines to its standard error\n"}},
 		"says how far nothing is":            {Illegal, []string{`ILLEGAL: the client sent progress for token "t", which no request of the server had (P3: `, "  in the recorded order, without the pauses of the recording\n  token: x1.default"}},
+		"answers its last question":          {Hang, []string{"HANG (observed; not a proof): it does not answer roots/list (#6); ", rest, "  the server asks roots/list (#6) twice at once, under two ids\n  token: x1.twin6"}},
+		"stays busy":                         {Hang, []string{"HANG (observed; not a proof): it does not answer roots/list (#6); ", rest, "  in front of roots/list (#6) the server asks the same under another id, and cancels that at once\n  token: x1.retract6"}},
+		"answers by what comes after":        {Different, []string{"DIFFERENT OUTPUT: the client answers roots/list (#6) otherwise than in the recorded order; reproduced 3 times out of 3\n  by\n    {\"roots\":[{\"uri\":\"file:///a\"}]}\n  and in the recorded order by\n    {\"roots\":[]}\n", " arrive together"}},
 		"prints to a server alone":           {Different, []string{"DIFFERENT OUTPUT: the client prints otherwise than in the recorded order; reproduced 3 times out of 3", "the server ends right behind the answer to tools/call count (#12)"}},
 	} {
 		t.Run(fault, func(t *testing.T) {
@@ -339,6 +356,36 @@ func TestClientFaults(t *testing.T) {
 				t.Errorf("the token %s shows %v\n%s", found.Token, err, again.Text())
 			}
 		})
+	}
+}
+
+// TestAnswersInTurn holds that a client is found which answers the questions of its server in the order of its calls, and not by
+// what they ask.
+func TestAnswersInTurn(t *testing.T) {
+	for fault, want := range map[string]string{
+		"answers in turn": "DIFFERENT OUTPUT: the client answers elicitation/create (#6) otherwise than in the recorded order; reproduced 3 times out of 3\n" +
+			"  by\n    {\"action\":\"accept\",\"content\":{\"n\":3}}\n  and in the recorded order by\n    {\"action\":\"accept\",\"content\":{\"n\":1}}\n" +
+			"  the server keeps elicitation/create (#6) back until the client does nothing more without it\n  token: x1.late6\n",
+		"healthy": "25 orders",
+	} {
+		events := slices.Clone(callerSession()[:5])
+		say := func(dir transport.Direction, format string, args ...any) {
+			seq := uint64(len(events) + 1)
+			events = append(events, store.Event{Seq: seq, At: time.Duration(seq) * time.Millisecond, Kind: store.Frame, Dir: dir, Payload: fmt.Appendf(nil, format, args...)})
+		}
+		for n := 1; n <= 3; n++ {
+			say(s2c, `{"jsonrpc":"2.0","id":"q%d","method":"elicitation/create","params":{"message":"a%[1]d"}}`, n)
+		}
+		for n := 1; n <= 3; n++ {
+			say(c2s, `{"jsonrpc":"2.0","id":"q%d","result":{"action":"accept","content":{"n":"a%[1]d"}}}`, n)
+		}
+		say(s2c, `{"jsonrpc":"2.0","id":1,"result":{"content":[]}}`)
+		say(c2s, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"count","arguments":{"from":""},"_meta":{"progressToken":"t2"}}}`)
+		say(s2c, `{"jsonrpc":"2.0","id":2,"result":{"content":[]}}`)
+		report, err := ExploreClient(counterClient(fault), events, Options{Schedules: 25, SameOutput: true})
+		if err != nil || !strings.HasPrefix(report.Text(), want) || len(report.Findings) > 1 {
+			t.Errorf("%s: %v, found:\n%s", fault, err, report.Text())
+		}
 	}
 }
 

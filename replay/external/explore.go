@@ -14,6 +14,7 @@ import (
 	"github.com/mcprec/mcprec/replay/external/child"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport/leftover"
+	"github.com/mcprec/mcprec/transport/mcp"
 	"github.com/mcprec/mcprec/transport/procfs"
 )
 
@@ -27,8 +28,8 @@ const (
 	Lost      Fault = "lost"             // a request that was read before the end of the input is never answered
 	Lingers   Fault = "does not exit"    // a server goes on after the end of its input, a client after that of its server
 	NotSerial Fault = "race"             // no order of the calls explains the answers to a burst of them
-	Different Fault = "different output" // a client prints otherwise than in the recorded order
-	Unequal   Fault = "different answer" // a server answers otherwise for a split message or for answers in another order, lists what is old, or mixes two clients
+	Different Fault = "different output" // a client prints, or answers the server, otherwise than in the recorded order
+	Unequal   Fault = "different answer" // a server answers otherwise for a split message, answers in another order or a list begun twice, lists what is old, or mixes two clients
 	Illegal   Fault = "illegal"          // the end under test broke a MUST of the protocol
 	NoSession Fault = "no new session"   // a client that got 404 for its session ended without beginning another
 )
@@ -219,7 +220,7 @@ func (x *explorer) tryAll(schedules []Schedule, wanted int) error {
 		}
 		wanted--
 		if first.err != nil {
-			return first.err
+			return fmt.Errorf("order %s: %w", first.schedule.Token(), first.err)
 		}
 		x.count(first.play)
 		if x.Token != "" {
@@ -372,6 +373,8 @@ func (x *explorer) steady() error {
 	if x.SameOutput && again.output != x.plain.output {
 		return fmt.Errorf("the client's output is not the same each time in the recorded order, and cannot be compared: %s", firstDifference(again.output, x.plain.output))
 	}
+	maps.DeleteFunc(x.plain.replies, func(seq uint64, reply string) bool { return again.replies[seq] != reply })
+	x.plain.news = slices.DeleteFunc(x.plain.news, func(n news) bool { return !slices.Contains(again.news, n) })
 	for seq, answer := range x.plain.answers {
 		if again.answers[seq] != answer {
 			x.unstable[seq] = true
@@ -444,21 +447,40 @@ func (p play) addTo(list []Request, seqs []uint64) []Request {
 	return list
 }
 
-// playOnce plays a schedule to a fresh process, and compares a client's output where that is asked for. A
-// client that heard something else, or the same in another order, may print so: a line that comes behind an
-// answer cannot be printed in front of it.
+// playOnce plays a schedule to a fresh process, and compares a client's output, and what it answers, where that is asked for.
+// A client that heard something else may say so. One that heard the same in another order may print so: a line that comes
+// behind an answer cannot be printed in front of it.
 func (x *explorer) playOnce(schedule Schedule, patience child.Patience) (play, error) {
 	played, err := x.peer.play(schedule, patience)
 	played.patience = patience
 	saysMore := func(c Choice) bool {
-		return c.Kind == Repeat || c.Kind == Change || c.Kind == Anyway || c.Kind == Stderr
+		return c.Kind == Repeat || c.Kind == Twin || c.Kind == Retract || c.Kind == Change || c.Kind == Anyway || c.Kind == Stderr
 	}
-	isSameEvent := func(a, b frame) bool { return a.seq == b.seq }
-	mayDiffer := slices.ContainsFunc(schedule, saysMore) || !slices.EqualFunc(played.frames, x.plain.frames, isSameEvent)
-	if err == nil && x.SameOutput && len(schedule) > 0 && !mayDiffer && played.found == nil && !played.isUnjudged && played.output != x.plain.output {
-		played.found = &fault{kind: Different, look: procfs.Look{Activity: procfs.Ended}, detail: firstDifference(played.output, x.plain.output)}
+	if err == nil && x.SameOutput && len(schedule) > 0 && !slices.ContainsFunc(schedule, saysMore) && played.found == nil && !played.isUnjudged {
+		played.found = x.otherThanPlain(played)
 	}
 	return played, err
+}
+
+// otherThanPlain finds what a client printed, or answered the server, otherwise than in the recorded order. Its roots may have
+// changed when the server asks for them sooner or later.
+func (x *explorer) otherThanPlain(played play) *fault {
+	found := &fault{kind: Different, look: procfs.Look{Activity: procfs.Ended}}
+	isSameOrder := slices.EqualFunc(played.frames, x.plain.frames, func(a, b frame) bool { return a.seq == b.seq })
+	if isSameOrder && played.output != x.plain.output {
+		found.detail = firstDifference(played.output, x.plain.output)
+		return found
+	}
+	for _, seq := range slices.Sorted(maps.Keys(x.plain.replies)) {
+		reply, isThere := played.replies[seq]
+		if isThere && reply != x.plain.replies[seq] && (isSameOrder || x.what(seq) != mcp.MethodListRoots) {
+			found.events = []uint64{seq}
+			found.about = x.what(seq) // of several questions of a kind the first is enough
+			found.detail = fmt.Sprintf("by\n    %s\n  and in the recorded order by\n    %s", clip(reply), clip(x.plain.replies[seq]))
+			return found
+		}
+	}
+	return nil
 }
 
 // playFor plays a schedule again to see a fault that it has shown. Of the rules that are broken only that one counts.
@@ -508,18 +530,30 @@ func (x *explorer) judge(schedule Schedule, played play) error {
 		return err
 	}
 	switch {
-	case played.found != nil && !x.told[x.keyOf(played.found)]:
+	case played.found != nil && !x.isTold(played.found):
 		return x.confirm(schedule, played)
 	case !played.isWhole():
 		return nil // a known finding
 	case len(schedule) == 1 && schedule[0].Kind == Meet:
 		return x.compareMeeting(schedule, played)
+	case len(schedule) == 1 && schedule[0].Kind == Reopen:
+		return x.compareNews(schedule, played)
 	case played.isUnjudged && !x.plain.isUnjudged, same(played.answers, x.plain.answers, x.unstable):
 		return nil
-	case len(schedule) == 1 && (schedule[0].Kind == Split || schedule[0].Kind == Reverse):
+	case len(schedule) == 1 && slices.Contains([]Kind{Split, Reverse, Rewalk, Part}, schedule[0].Kind):
 		return x.compareAnswers(schedule, played)
 	}
 	return x.serialise(schedule, played)
+}
+
+// isTold reports whether a finding is known. An answer that is lost at the end of the input is no other finding when more are
+// lost with it.
+func (x *explorer) isTold(found *fault) bool {
+	isTold := x.told[x.keyOf(found)]
+	for _, seq := range found.events {
+		isTold = isTold || found.kind == Lost && x.told[x.keyOf(&fault{kind: Lost, events: []uint64{seq}})]
+	}
+	return isTold
 }
 
 // keyOf tells findings apart: the same calls show one bug in many schedules.
@@ -690,7 +724,10 @@ func clip(text string) string {
 var unequalWhen = map[Kind]string{
 	Split:   "a message comes in two parts",
 	Reverse: "two questions of the server are answered in the other order",
-	Relist:  "the client asks for a list as soon as the server says that it has changed, and is told nothing after",
+	Relist:  "the client asks for a list or a resource as soon as the server says that it has changed, and is told nothing after",
+	Reopen:  "the client opens another standalone stream and ends the first one then",
+	Part:    "another client ends its session at the same time",
+	Rewalk:  "the client begins a list again between two of its pages",
 	Meet:    "another client asks at the same time",
 }
 

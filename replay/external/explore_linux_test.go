@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -73,10 +74,16 @@ func serve(fault string) (status int) {
 	var late []transport.Message             // the calls that wait for that one
 	roots := ""                              // what the client has said
 	asking := map[string]transport.Message{} // the calls of roots, by the ids of their questions
-	tools, listed := 1, 1                    // of the list of tools, and as it was listed last
+	tools, listed := 1, 1                    // of the list of tools and in the resource, and as it was told last
+	place := 0                               // in the list of pages
+	isHeld := false                          // by a call that was cancelled
+	var slow []chan bool                     // calls whose end is waited for
 	for {
 		size, err := os.Stdin.Read(page)
 		if err != nil {
+			for _, done := range slow {
+				<-done
+			}
 			if ending.stays.Load() || work != nil && fault == "lingers in a call" {
 				fault = "lingers"
 			}
@@ -105,8 +112,13 @@ func serve(fault string) (status int) {
 					fmt.Println("Ready.")
 				}
 			case "":
-				if call, isThere := asking[string(m.ID)]; isThere {
+				call, isThere := asking[string(m.ID)]
+				if m.Error != nil && fault == "waits for a result" {
+					continue
+				}
+				if isThere {
 					roots = string(m.Result) + string(m.Error)
+					delete(asking, string(m.ID))
 					answer(call, fmt.Sprintf(`{"content":[{"type":"text","text":%q}]}`, roots))
 					continue
 				}
@@ -128,6 +140,18 @@ func serve(fault string) (status int) {
 					answer(m, fmt.Sprintf(`{"content":[{"type":"text","text":"%d"}]}`, count))
 				}
 			case "tools/list":
+				if strings.Contains(fault, "by pages") {
+					cursor := transport.MemberText(m.Params, "cursor")
+					if place++; cursor == "" {
+						place = 0
+					}
+					next, _ := strconv.Atoi(cursor)
+					if fault == "lists by pages from one place" {
+						next = place
+					}
+					answer(m, fmt.Sprintf(`{"tools":[{"name":"add%d","inputSchema":{"type":"object"}}],"nextCursor":"%d"}`, next, next+1))
+					continue
+				}
 				if fault == "lists another each time" {
 					tools++
 				}
@@ -136,7 +160,17 @@ func serve(fault string) (status int) {
 				}
 				answer(m, `{"tools":[`+strings.TrimSuffix(strings.Repeat(`{"name":"add","inputSchema":{"type":"object"}},`, listed), ",")+`]}`)
 				listed = tools
+			case "resources/read":
+				if fault != "lists what it had" {
+					listed = tools
+				}
+				answer(m, fmt.Sprintf(`{"contents":[{"uri":"a://1","text":"%d"}]}`, listed))
+				listed = tools
+			case "notifications/roots/list_changed":
+				roots = "" // which is asked for again
+				isHeld = fault == "waits for its new roots"
 			case "notifications/cancelled":
+				isHeld = fault == "holds what is cancelled" && len(asking) > 0 && i == 0
 				if id := timeline.CancelledID(m); fault == "dies" || fault == "dies of a late cancellation" && answered[string(id)] {
 					fmt.Fprintln(os.Stderr, "boom")
 					return 3
@@ -147,6 +181,9 @@ func serve(fault string) (status int) {
 				}
 				if i > 0 && messages[i-1].Method == "notifications/initialized" && fault == "is not ready" {
 					answer(m, `{"content":[{"type":"text","text":"not ready"}]}`)
+					continue
+				}
+				if isHeld {
 					continue
 				}
 				if fault == "holds" {
@@ -160,6 +197,10 @@ func serve(fault string) (status int) {
 				if timeline.TargetOf(m) == "grow" {
 					tools++
 					fmt.Println(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+				}
+				if timeline.TargetOf(m) == "edit" {
+					tools++
+					fmt.Println(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"a://1"}}`)
 				}
 				if timeline.TargetOf(m) == "roots" && roots != "" {
 					answer(m, fmt.Sprintf(`{"content":[{"type":"text","text":%q}]}`, roots))
@@ -175,6 +216,16 @@ func serve(fault string) (status int) {
 					work = &m
 					fmt.Println(`{"jsonrpc":"2.0","id":"roots","method":"roots/list"}`)
 					fmt.Println(`{"jsonrpc":"2.0","id":"model","method":"sampling/createMessage","params":{"maxTokens":1,"messages":[]}}`)
+					continue
+				}
+				if isBehindGet := i > 0 && timeline.TargetOf(messages[i-1]) == "get"; isBehindGet && count == 1 && fault == "drops behind an early get" {
+					continue
+				}
+				if timeline.TargetOf(m) == "slow" {
+					if fault != "awaits one at its end" || len(slow) == 0 {
+						slow = append(slow, make(chan bool, 2))
+					}
+					go answerLater(m, slow[len(slow)-1])
 					continue
 				}
 				if timeline.TargetOf(m) == "work" {
@@ -209,6 +260,20 @@ func serve(fault string) (status int) {
 			}
 		}
 	}
+}
+
+// running are the calls that answerLater has not answered.
+var running atomic.Int32
+
+// answerLater answers a call, the second of two much later, and says so. The channel has room for that.
+func answerLater(m transport.Message, done chan bool) {
+	if running.Add(1) > 1 {
+		time.Sleep(time.Second)
+	}
+	time.Sleep(50 * time.Millisecond)
+	fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":{"content":[]}}`+"\n", m.ID)
+	running.Add(-1)
+	done <- true
 }
 
 // hold holds a call for ever.
@@ -269,18 +334,6 @@ func awaitEndOf(pipe *os.File) {
 	}{fd: int32(pipe.Fd())} // nothing is wanted: the kernel tells of a hang-up all the same
 	for poll.happens == 0 {
 		_, _, _ = syscall.Syscall6(syscall.SYS_PPOLL, uintptr(unsafe.Pointer(&poll)), 1, 0, 0, 0, 0)
-	}
-}
-
-const c2s, s2c = transport.ClientToServer, transport.ServerToClient
-
-// newSession begins a recorded session. say adds a frame to it.
-func newSession() (events *[]store.Event, say func(dir transport.Direction, format string, args ...any)) {
-	header := store.Header{ID: "01a20a05-df07-77d5-b81a-7728635191af", Transport: "stdio"}
-	events = &[]store.Event{{Seq: 1, Kind: store.Opened, Payload: header.Encode()}}
-	return events, func(dir transport.Direction, format string, args ...any) {
-		seq := uint64(len(*events) + 1)
-		*events = append(*events, store.Event{Seq: seq, At: time.Duration(seq) * time.Millisecond, Kind: store.Frame, Dir: dir, Payload: fmt.Appendf(nil, format, args...)})
 	}
 }
 
@@ -449,15 +502,15 @@ func TestBusyClient(t *testing.T) {
 	say(c2s, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"get","arguments":{}}}`)
 	say(s2c, `{"jsonrpc":"2.0","id":2,"result":{"content":[]}}`)
 	for fault, want := range map[string]string{
-		"keeps others waiting": "note: the server keeps these waiting until the client has answered its question about another call, which may take a person minutes: tools/call get (#11)\n2 orders",
-		"healthy":              "2 orders",
+		"keeps others waiting": "note: the server keeps these waiting until the client has answered its question about another call, which may take a person minutes: tools/call get (#11)\n",
+		"healthy":              "",
 	} {
 		report, err := Explore(counter(fault), *events, Options{Token: "x1.busy5-11"})
-		if err != nil || !report.Passed() || !strings.HasPrefix(report.Text(), want) {
+		if err != nil || !report.Passed() || !strings.HasPrefix(report.Text(), want+"2 orders") {
 			t.Errorf("%s: %v, found:\n%s", fault, err, report.Text())
 		}
-		report, err = Explore(counter(fault), *events, Options{Schedules: 20}) // which has that order
-		if err != nil || !report.Passed() || !strings.HasPrefix(report.Text(), strings.Replace(want, "2 orders", "20 orders", 1)) {
+		report, err = Explore(counter(fault), *events, Options{Schedules: 20}) // which has that order, and one in which the call is withdrawn
+		if err != nil || !report.Passed() || !strings.Contains(report.Text(), want) || len(report.Blocked) > 0 != (want != "") {
 			t.Errorf("%s: %v, found:\n%s", fault, err, report.Text())
 		}
 	}
@@ -468,7 +521,7 @@ func TestBusyClient(t *testing.T) {
 func TestAsksMore(t *testing.T) {
 	for _, row := range []struct{ reply, want string }{
 		{`"result":{"roots":[{"uri":"file:///a"}]}`, "20 orders of 4 messages with 3 requests"},
-		{`"error":{"code":-32601,"message":"none"}`, ": nothing was found\nnot judged: 5 orders in which it asked for what the recording does not have\n"},
+		{`"error":{"code":-32601,"message":"none"}`, " orders in which it asked for what the recording does not have\n"},
 	} {
 		events, say := newSession()
 		say(c2s, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"roots":{}},"clientInfo":{"name":"c","version":"1"}}}`)
@@ -487,22 +540,105 @@ func TestAsksMore(t *testing.T) {
 	}
 }
 
-// TestRelist holds that the client asks for a list as soon as it has changed, and that a server must not leave it with an old
-// one; nothing can be said where each answer is another.
+// TestRelist holds that the client asks for a list or a resource as soon as it has changed, and that a server must not leave it
+// with an old one; nothing can be said where each answer is another.
 func TestRelist(t *testing.T) {
-	events, say := newSession()
-	say(c2s, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`)
-	say(s2c, `{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"counter","version":"1"}}}`)
-	say(c2s, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
-	say(c2s, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"grow","arguments":{}}}`)
-	say(s2c, `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
-	say(s2c, `{"jsonrpc":"2.0","id":1,"result":{"content":[]}}`)
 	const tool = `{"inputSchema":{"type":"object"},"name":"add"}`
+	const list = "tools/list is answered by\n    {\"tools\":[" + tool + "]}\n  and when the server is at rest by\n    {\"tools\":[" + tool + "," + tool + "]}\n"
+	const resource = "resources/read a://1 is answered by\n    {\"contents\":[{\"text\":\"1\",\"uri\":\"a://1\"}]}\n  and when the server is at rest by\n    {\"contents\":[{\"text\":\"2\",\"uri\":\"a://1\"}]}\n"
+	for _, row := range []struct{ name, change, shows string }{
+		{"grow", `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`, list},
+		{"edit", `{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"a://1"}}`, resource},
+	} {
+		events, say := greetedSession(`{"tools":{"listChanged":true},"resources":{"subscribe":true}}`)
+		say(c2s, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%q,"arguments":{}}}`, row.name)
+		say(s2c, "%s", row.change)
+		say(s2c, `{"jsonrpc":"2.0","id":1,"result":{"content":[]}}`)
+		for fault, want := range map[string]string{
+			"lists what it had":       "DIFFERENT ANSWER when the client asks for a list or a resource as soon as the server says that it has changed, and is told nothing after: tools/call " + row.name + " (#5); reproduced 3 times out of 3\n  " + row.shows,
+			"lists another each time": "20 orders",
+			"healthy":                 "20 orders",
+		} {
+			report, err := Explore(counter(fault), *events, Options{Schedules: 20})
+			if err != nil || !strings.HasPrefix(report.Text(), want) {
+				t.Errorf("%s, %s: %v, found:\n%s", row.name, fault, err, report.Text())
+			}
+		}
+	}
+}
+
+// greetedSession is a recorded session that has just begun, with what the server says that it can do. say adds to it.
+func greetedSession(capabilities string) (events *[]store.Event, say func(dir transport.Direction, format string, args ...any)) {
+	events, say = newSession()
+	say(c2s, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"roots":{"listChanged":true}},"clientInfo":{"name":"c","version":"1"}}}`)
+	say(s2c, `{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25","capabilities":%s,"serverInfo":{"name":"counter","version":"1"}}}`, capabilities)
+	say(c2s, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	return events, say
+}
+
+// TestDeclined holds that a call is cancelled while the server waits for the answer to its question, that a question is
+// answered with an error, and that the client tells of other roots.
+func TestDeclined(t *testing.T) {
+	events, say := greetedSession(`{"tools":{}}`)
+	say(c2s, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"roots","arguments":{}}}`)
+	say(s2c, `{"jsonrpc":"2.0","id":"roots1","method":"roots/list"}`)
+	say(c2s, `{"jsonrpc":"2.0","id":"roots1","result":{"roots":[]}}`)
+	say(s2c, `{"jsonrpc":"2.0","id":1,"result":{"content":[]}}`)
+	say(c2s, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"get","arguments":{}}}`)
+	say(s2c, `{"jsonrpc":"2.0","id":2,"result":{"content":[]}}`)
 	for fault, want := range map[string]string{
-		"lists what it had": "DIFFERENT ANSWER when the client asks for a list as soon as the server says that it has changed, and is told nothing after: tools/call grow (#5); reproduced 3 times out of 3\n" +
-			"  tools/list is answered by\n    {\"tools\":[" + tool + "]}\n  and when the server is at rest by\n    {\"tools\":[" + tool + "," + tool + "]}\n",
-		"lists another each time": "20 orders",
-		"healthy":                 "20 orders",
+		"holds what is cancelled": "HANG (observed; not a proof): no answer to tools/call get (#9); ",
+		"waits for its new roots": "HANG (observed; not a proof): no answer to tools/call get (#9); ",
+		"waits for a result":      "HANG (observed; not a proof): no answer to tools/call roots (#5); ",
+		"healthy":                 "",
+	} {
+		does := map[string]string{
+			"holds what is cancelled": "  the client cancels tools/call roots (#5) while the server waits for its answer to a question, and answers then\n  token: x1.withdraw5\n",
+			"waits for its new roots": "  the client says, together with tools/call roots (#5), that its roots have changed\n  token: x1.roots5\n",
+			"waits for a result":      "  the client answers the questions behind tools/call roots (#5) with an error, as when its user declines\n  token: x1.refuse5\n",
+		}[fault]
+		report, err := Explore(counter(fault), *events, Options{Schedules: 30})
+		if err != nil || report.Passed() != (want == "") || !strings.HasPrefix(report.Text(), want) || !strings.Contains(report.Text(), does) {
+			t.Errorf("%s: %v, found:\n%s", fault, err, report.Text())
+		}
+	}
+}
+
+// TestTwoAndTheEnd holds that a server must answer two calls that run when its input ends, and that two calls come together in
+// the other order.
+func TestTwoAndTheEnd(t *testing.T) {
+	slow, say := greetedSession(`{"tools":{}}`)
+	for id := range 2 {
+		say(c2s, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"slow","arguments":{}}}`, id+1)
+		say(s2c, `{"jsonrpc":"2.0","id":%d,"result":{"content":[]}}`, id+1)
+	}
+	for _, row := range []struct {
+		token, fault string
+		events       []store.Event
+		want         string
+	}{
+		{"x1.leave5-7", "awaits one at its end", *slow, "LOST: the client ended its output, and the server ended without an answer to tools/call slow (#7)"},
+		{"x1.leave5-7", "healthy", *slow, "2 orders"},
+		{"x1.swap7-9", "drops behind an early get", session(), "HANG (observed; not a proof): no answer to tools/call add (#7); "},
+		{"x1.swap7-9", "healthy", session(), "2 orders"},
+	} {
+		report, err := Explore(counter(row.fault), row.events, Options{Token: row.token})
+		if err != nil || !strings.HasPrefix(report.Text(), row.want) {
+			t.Errorf("%s, %s: %v, found:\n%s", row.token, row.fault, err, report.Text())
+		}
+	}
+}
+
+// TestRewalk holds that a list is begun again between two of its pages: the page belongs to its cursor.
+func TestRewalk(t *testing.T) {
+	events, say := greetedSession(`{"tools":{}}`)
+	for id, params := range []string{`{}`, `{"cursor":"1"}`} {
+		say(c2s, `{"jsonrpc":"2.0","id":%d,"method":"tools/list","params":%s}`, id+1, params)
+		say(s2c, `{"jsonrpc":"2.0","id":%d,"result":{"tools":[],"nextCursor":"%d"}}`, id+1, id+1)
+	}
+	for fault, want := range map[string]string{
+		"lists by pages from one place": "DIFFERENT ANSWER when the client begins a list again between two of its pages: tools/list (#7); reproduced 3 times out of 3\n",
+		"lists by pages":                "20 orders",
 	} {
 		report, err := Explore(counter(fault), *events, Options{Schedules: 20})
 		if err != nil || !strings.HasPrefix(report.Text(), want) {

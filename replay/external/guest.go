@@ -5,17 +5,15 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
-	"github.com/mcprec/mcprec/transport/procfs"
 )
 
 // guest is a second client of a server over HTTP, with a session of its own. It says hello as the recorded client does, and
-// makes one request, under the id of a request of that client: clients of one SDK count alike.
+// makes one request, under the id of a request of that client, as clients of one SDK count alike; or it ends its session.
 type guest struct {
 	client
 	turn      turn
@@ -23,6 +21,7 @@ type guest struct {
 	id        json.RawMessage   // of the request
 	replies   map[string][]byte // of the recorded client, by the method of the question
 	isWelcome bool              // it has an answer to its hello
+	isLeaving bool              // it makes no request, and ends its session when the other client has asked
 	isSent    bool              // the request has gone out
 	answer    string            // as it is compared; "": none so far
 }
@@ -52,7 +51,7 @@ const refused = "refused: "
 // invite brings another client, which says hello and comes to rest. It returns the request of that client if it is to go out
 // with a frame of the recorded one.
 func (p *player) invite(c Choice, frame transport.Frame) (beside []sending) {
-	own, asks := timeline.MessagesOf(frame), timeline.MessagesOf(recordedFrame(p.events, c.Last))
+	own, asks := timeline.MessagesOf(frame), timeline.MessagesOf(recordedFrame(p.events, c.Last)) // the same of a Part
 	if p.http == nil || len(own) != 1 || len(asks) != 1 {
 		return nil
 	}
@@ -75,15 +74,25 @@ func (p *player) invite(c Choice, frame transport.Frame) (beside []sending) {
 		p.write([]sending{{seq: guestReady, isGuest: true, frame: transport.Frame{Bytes: fmt.Appendf(nil, `{"jsonrpc":"2.0","method":%q}`, mcp.NotificationInitialized)}}})
 		p.awaitGuest(func() bool { return len(g.owed()) == 0 })
 	}
-	switch g.turn {
-	case before:
+	switch {
+	case c.Kind == Part:
+		g.isLeaving = true
+	case g.turn == before:
 		p.sendGuest()
 		p.awaitGuest(func() bool { return g.answer != "" })
-	case atOnce:
+	case g.turn == atOnce:
 		g.isSent = true
 		return []sending{g.request}
 	}
 	return nil
+}
+
+// leave ends the session of a guest that only was there to do so.
+func (g *guest) leave() {
+	if g != nil && g.isLeaving {
+		g.End()
+		g.isLeaving = false
+	}
 }
 
 func (p *player) sendGuest() {
@@ -104,7 +113,7 @@ func (p *player) sendGuestLate() bool {
 // partWithGuest waits for the answer to a guest, which is compared as those of the recorded client are.
 func (p *player) partWithGuest() {
 	g := p.guest
-	if g == nil {
+	if g == nil || !g.isSent && g.answer == "" {
 		return
 	}
 	p.awaitGuest(func() bool { return g.answer != "" })
@@ -117,20 +126,8 @@ func (p *player) partWithGuest() {
 	p.play.answers[guestAnswer] = g.answer
 }
 
-// awaitGuest hears the server until something has come to pass for the guest and it is at rest, or nothing is worth waiting for.
-func (p *player) awaitGuest(isDone func() bool) {
-	for began := time.Now(); ; {
-		look, isMoved := p.process.Settle(p.patience)
-		if p.hear() || p.hearGuest() || isMoved || p.guest.proceed() {
-			continue
-		}
-		isOver := look.Activity == procfs.Ended || p.process.IsInterrupted()
-		if isOver || isDone() || !p.patience.IsWorthIt(look, time.Since(began)) {
-			return
-		}
-		time.Sleep(500 * time.Microsecond) // until its timer, or what is outside, has moved it
-	}
-}
+// awaitGuest hears the server until something has come to pass for the guest.
+func (p *player) awaitGuest(isDone func() bool) { p.await(isDone, p.guest.proceed) }
 
 // hearGuest takes what the server has said to the guest, and reports whether it was anything.
 func (p *player) hearGuest() (isMore bool) {
@@ -146,7 +143,7 @@ func (p *player) hearGuest() (isMore bool) {
 				p.answerAsGuest(m)
 			case m.Kind() != transport.Response:
 			case g.isSent && mcp.Same(m.ID, g.id):
-				g.answer = p.canonical(m)
+				g.answer = canonical(m, p.dir)
 			case !g.isWelcome:
 				g.isWelcome = m.Error == nil
 			}

@@ -1,6 +1,7 @@
 package external
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
 	"github.com/mcprec/mcprec/transport/procfs"
 )
 
@@ -44,6 +46,7 @@ type play struct {
 	errors  map[uint64]string // of a server: its answers that are errors, by the event of the request, and with its name
 	failed  map[uint64]bool   // of a server: the requests that have failed, by an error of MCP or of the tool
 	output  string            // of a client, without the folder
+	replies map[uint64]string // of a client, by the event of the server's question, without ids and the folder
 	frames  []frame           // as they went out
 
 	patience child.Patience // it was played with
@@ -56,11 +59,19 @@ type play struct {
 	blocked   []uint64 // requests that a server answered only when the client had answered its question about another
 	outlasted []uint64 // requests behind which a server got SIGTERM, and ended only when its input did
 
-	isUnjudged bool // the end under test asked for what the recording does not have; of a server its answers are not compared
+	news       []news // of a server
+	isDeaf     bool   // over HTTP the client had no standalone stream at last
+	isUnjudged bool   // the end under test asked for what the recording does not have; of a server its answers are not compared
 
 	trace *trace   // nil: not kept
 	lines []string // of a process that was asked: which hold what waits at a hang, or keep it from its end
 	met   []string // of a server that was asked: where its requests met
+}
+
+// news is a notification of a server that something has changed.
+type news struct {
+	behind uint64 // the latest frame that had gone out
+	what   string // such as "notifications/tools/list_changed"
 }
 
 // isWhole reports whether all was said: a server that only goes on after the end has answered everything.
@@ -71,7 +82,7 @@ type fault struct {
 	kind   Fault
 	events []uint64 // the requests that it is about, or of a client the frames
 	look   procfs.Look
-	at     Kind // the choice that brings it: [Term], [Gone] or "" (the end of the input) to Lingers, [Split], [Reverse], [Relist] or [Meet] to Unequal
+	at     Kind // the choice that brings it: [Term], [Gone] or "" (the end of the input) to Lingers, [Split], [Reverse], [Relist], [Rewalk], [Reopen], [Part] or [Meet] to Unequal
 	detail string
 	about  string   // what tells it from other findings, in place of the names of its events; "": these do
 	lines  []string // of source, that wrote what is illegal
@@ -90,6 +101,20 @@ type sending struct {
 	frame  transport.Frame
 
 	isGuest bool // it is of another client over HTTP, and seq is that client's own
+}
+
+// canonical returns an answer for comparison: without its id, and with the mark of the folder of a process.
+func canonical(m transport.Message, folder string) string {
+	body := m.Result
+	if m.Error != nil {
+		body = m.Error
+	}
+	if value, err := mcp.Value(body); err == nil {
+		if data, err := json.Marshal(value); err == nil {
+			body = data
+		}
+	}
+	return strings.ReplaceAll(string(body), folder, child.FolderMark)
 }
 
 // seeing returns the play for a confirmation of a fault. If that is a broken rule, the play has found this rule, or nothing:

@@ -1,10 +1,12 @@
 package external
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
@@ -93,5 +95,17 @@ func TestDroppedIn(t *testing.T) {
 	slices.Sort(events)
 	if !slices.Equal(events, []uint64{1, 5}) {
 		t.Errorf("dropped: events %v, want 1 and 5", events)
+	}
+}
+
+const c2s, s2c = transport.ClientToServer, transport.ServerToClient
+
+// newSession begins a recorded session. say adds a frame to it.
+func newSession() (events *[]store.Event, say func(dir transport.Direction, format string, args ...any)) {
+	header := store.Header{ID: "01a20a05-df07-77d5-b81a-7728635191af", Transport: "stdio"}
+	events = &[]store.Event{{Seq: 1, Kind: store.Opened, Payload: header.Encode()}}
+	return events, func(dir transport.Direction, format string, args ...any) {
+		seq := uint64(len(*events) + 1)
+		*events = append(*events, store.Event{Seq: seq, At: time.Duration(seq) * time.Millisecond, Kind: store.Frame, Dir: dir, Payload: fmt.Appendf(nil, format, args...)})
 	}
 }

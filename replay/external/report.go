@@ -294,5 +294,9 @@ func (f Finding) aboutClient() string {
 	case NoSession:
 		return "NO NEW SESSION: the client got 404 for its session, and ended without beginning another: " + f.Detail
 	}
-	return "DIFFERENT OUTPUT: the client prints otherwise than in the recorded order"
+	does := "prints"
+	if len(f.Requests) > 0 {
+		does = "answers " + names(f.Requests)
+	}
+	return "DIFFERENT OUTPUT: the client " + does + " otherwise than in the recorded order"
 }

@@ -72,7 +72,7 @@ func permutations(list []uint64) (orders [][]uint64) {
 // serialise looks for an order of the calls of a burst that explains its answers. Where none does, the smallest
 // part of the burst that shows it is told.
 func (x *explorer) serialise(schedule Schedule, played play) error {
-	burst := len(schedule) == 1 && schedule[0].Kind == Join
+	burst := len(schedule) == 1 && (schedule[0].Kind == Join || schedule[0].Kind == Swap)
 	if !burst {
 		return nil
 	}
@@ -172,14 +172,16 @@ func (x *explorer) difference(answers map[uint64]string, orders *serial) string 
 }
 
 // compareAnswers confirms that a server answers otherwise although its requests are whole and in the recorded order: a
-// message came in two parts, or the answers to its questions in another order. Of the latter only a call that fails is a
-// fault: an answer may list what came in the order in which it came.
+// message came in two parts, a list was begun again between two of its pages, the answers to its questions came in another
+// order, or another client has left. Of the latter two only a call that fails is a fault: an answer may list what came in the
+// order in which it came, or count the clients.
 func (x *explorer) compareAnswers(schedule Schedule, played play) error {
+	isExact := schedule[0].Kind == Split || schedule[0].Kind == Rewalk
 	others := func(played play) (list []uint64) {
 		for _, f := range x.plain.frames {
 			answer, isThere := played.answers[f.seq]
 			isOther := isThere && !x.unstable[f.seq] && answer != x.plain.answers[f.seq]
-			if isOther && (schedule[0].Kind == Split || played.failed[f.seq] && !x.plain.failed[f.seq]) {
+			if isOther && (isExact || played.failed[f.seq] && !x.plain.failed[f.seq]) {
 				list = append(list, f.seq)
 			}
 		}
@@ -245,6 +247,35 @@ func (x *explorer) compareMeeting(schedule Schedule, played play) error {
 		found.detail = fmt.Sprintf("the other client, which asks for %s, gets\n    %s\n  and when it asks first\n    %s",
 			x.what(schedule[0].Last), clip(played.answers[guestAnswer]), clip(orders.outcomes[0][guestAnswer]))
 	}
+	x.add(schedule, found, held, played)
+	return nil
+}
+
+// compareNews confirms that a server over HTTP does not tell any more of a change of which it has told in the recorded order,
+// though the client listens.
+func (x *explorer) compareNews(schedule Schedule, played play) error {
+	missing := func(played play) (untold []news) {
+		for _, n := range x.plain.news {
+			isTold := slices.ContainsFunc(played.news, func(other news) bool { return other.what == n.what && other.behind >= n.behind })
+			if n.behind > schedule[0].First && !isTold && !played.isDeaf {
+				untold = append(untold, n)
+			}
+		}
+		return untold
+	}
+	untold := missing(played)
+	found := &fault{kind: Unequal, look: procfs.Look{Activity: procfs.Ended}, at: Reopen}
+	if len(untold) == 0 || x.told[x.keyOf(found)] {
+		return nil
+	}
+	defer x.watch(Unequal, schedule)()
+	x.told[x.keyOf(found)] = true
+	held, err := x.repeat(schedule, func(again play) bool { return slices.Contains(missing(again), untold[0]) })
+	if err != nil || held < times {
+		return err
+	}
+	found.events = []uint64{untold[0].behind}
+	found.detail = untold[0].what + " came behind that in the recorded order, and comes no more"
 	x.add(schedule, found, held, played)
 	return nil
 }

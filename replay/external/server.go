@@ -157,12 +157,17 @@ type sessions interface {
 	again() bool
 	// another returns another client, whose frames go out with send, marked as a guest's.
 	another() client
+	// reopen goes one step on the way from one standalone stream to another: it opens that, ends the first, and opens it again
+	// if the server has refused to have two. It is called when the server is at rest, and reports whether there was a step.
+	reopen() bool
 }
 
 // client is what is heard of one client of a server over HTTP.
 type client interface {
 	responses
 	Said() []transport.Frame
+	// End says to the server that this client has ended its session.
+	End()
 }
 
 // outcome is what became of a response.
@@ -363,73 +368,113 @@ func statusIn(events []store.Event) string {
 
 // choices returns the choices of the client that can be made alone, by kind.
 func (s serverPeer) choices(frames []frame) [][]Choice {
-	var ends, lateEnds, cancels, quits, deaf, splits, holds, busy, relists, reversed, unread, cuts, aways, hangUps, meets, terms, gone, crossed []Choice
-	asked, quit := map[string]bool{}, map[[2]string]bool{} // by what they are
+	made := newChoices()
 	for i, f := range frames {
-		ends = append(ends, Choice{Kind: End, First: f.seq, Last: f.seq})
-		if s.URL == "" && f.isRequest && !f.isHello {
-			lateEnds = append(lateEnds, Choice{Kind: LateEnd, First: f.seq, Last: f.seq})
-		}
-		if f.isRequest && !f.isHello {
-			cancels = append(cancels, Choice{Kind: Cancel, First: f.seq, Last: f.seq}, Choice{Kind: LateCancel, First: f.seq, Last: f.seq})
-		}
-		if f.isRequest && !f.isHello && len(f.beside) > 1 {
-			isNext := func(other frame) bool { return other.seq == f.beside[1] && other.isRequest }
-			if at := slices.IndexFunc(frames, isNext); at >= 0 && !quit[[2]string{f.what, frames[at].what}] {
-				quit[[2]string{f.what, frames[at].what}] = true
-				quits = append(quits, Choice{Kind: Quit, First: f.seq, Last: f.beside[1]})
-			}
-		}
-		if f.isRequest && !f.isHello && s.URL != "" && len(deaf) == 0 {
-			deaf = append(deaf, Choice{Kind: Deaf, First: f.seq, Last: f.seq})
-		}
+		made.at(End, f)
 		if f.split > 0 {
-			splits = append(splits, Choice{Kind: Split, First: f.seq, Last: f.seq, At: f.split})
+			made.add(Choice{Kind: Split, First: f.seq, Last: f.seq, At: f.split})
 		}
-		last := frames[min(i+3, len(frames)-1)].seq
-		if f.questions > 0 {
-			holds = append(holds, Choice{Kind: Hold, First: f.seq, Last: last})
-			isOther := func(other frame) bool { return other.isRequest && other.what != f.what }
-			if at := slices.IndexFunc(frames[i+1:], isOther); at >= 0 {
-				busy = append(busy, Choice{Kind: Busy, First: f.seq, Last: frames[i+1+at].seq})
-			}
-		}
-		if f.hasChange {
-			relists = append(relists, Choice{Kind: Relist, First: f.seq, Last: f.seq})
-		}
-		if f.questions > 1 && s.URL == "" { // over HTTP each answer has a connection of its own
-			reversed = append(reversed, Choice{Kind: Reverse, First: f.seq, Last: f.seq})
+		s.addAboutQuestions(made, frames, i)
+		if f.isPage && made.isNew(Rewalk, f.what) {
+			made.at(Rewalk, f)
 		}
 		if f.isRequest && !f.isHello {
-			unread = append(unread, Choice{Kind: Unread, First: f.seq, Last: last})
+			s.addAboutCall(made, frames, i)
 		}
 		if f.isResumable {
-			cuts = append(cuts, Choice{Kind: Cut, First: f.seq, Last: f.seq})
+			made.at(Cut, f)
 			if at := slices.IndexFunc(frames[i+1:], func(other frame) bool { return other.isRequest }); at >= 0 && !f.isHello {
-				aways = append(aways, Choice{Kind: Away, First: f.seq, Last: frames[i+1+at].seq})
+				made.until(Away, f, frames[i+1+at])
 			}
-		}
-		if s.URL != "" && f.isRequest && !f.isHello {
-			hangUps = append(hangUps, Choice{Kind: HangUp, First: f.seq, Last: f.seq})
-		}
-		if !f.isRequest || f.isHello || asked[f.what] {
-			continue
-		}
-		asked[f.what] = true
-		crossed = append(crossed, Choice{Kind: Crossed, First: f.seq, Last: f.seq})
-		if meet, ok := meeting(s.events, frames, f); ok && s.URL != "" {
-			meets = append(meets, meet)
-		}
-		if s.URL == "" { // a server over HTTP is there for the next client
-			terms = append(terms, Choice{Kind: Term, First: f.seq, Last: f.seq})
-			gone = append(gone, Choice{Kind: Gone, First: f.seq, Last: f.seq})
 		}
 	}
 	together := frames
 	if s.URL != "" { // the answer to initialize names the session
 		together = slices.DeleteFunc(slices.Clone(frames), func(f frame) bool { return f.isHello })
 	}
-	return append(joins(together), ends, lateEnds, cancels, quits, deaf, splits, holds, busy, relists, reversed, unread, cuts, aways, hangUps, meets, terms, gone, crossed)
+	return append(joins(together), made.inTurn(End, LateEnd, Cancel, LateCancel, Quit, Leave, Swap, Deaf, Reopen, Split, Hold, Busy, Withdraw, Refuse, Relist, Rewalk, Roots,
+		Reverse, Unread, Cut, Away, HangUp, Meet, Part, Term, Gone, Crossed)...)
+}
+
+// addAboutQuestions adds the choices about what the server asks and tells behind a frame.
+func (s serverPeer) addAboutQuestions(made choices, frames []frame, i int) {
+	f := frames[i]
+	if f.questions > 0 {
+		made.until(Hold, f, frames[min(i+3, len(frames)-1)])
+		made.at(Refuse, f)
+		isOther := func(other frame) bool { return other.isRequest && other.what != f.what }
+		if at := slices.IndexFunc(frames[i+1:], isOther); at >= 0 {
+			made.until(Busy, f, frames[i+1+at])
+		}
+	}
+	if f.questions > 0 && f.isRequest && !f.isHello {
+		made.at(Withdraw, f)
+	}
+	if f.questions > 1 && s.URL == "" { // over HTTP each answer has a connection of its own
+		made.at(Reverse, f)
+	}
+	if f.hasChange {
+		made.at(Relist, f)
+	}
+}
+
+// addAboutCall adds the choices about a request that can be cancelled.
+func (s serverPeer) addAboutCall(made choices, frames []frame, i int) {
+	f := frames[i]
+	isWeb := s.URL != ""
+	made.at(Cancel, f)
+	made.at(LateCancel, f)
+	made.until(Unread, f, frames[min(i+3, len(frames)-1)])
+	if len(f.beside) > 1 {
+		isNext := func(other frame) bool { return other.seq == f.beside[1] && other.isRequest }
+		if at := slices.IndexFunc(frames, isNext); at >= 0 && made.isNew(Quit, f.what+"\n"+frames[at].what) {
+			made.until(Quit, f, frames[at])
+			if !isWeb {
+				made.until(Leave, f, frames[at])
+			}
+			if f.what != frames[at].what {
+				made.until(Swap, f, frames[at])
+			}
+		}
+	}
+	if isWeb {
+		made.at(HangUp, f)
+	} else {
+		made.at(LateEnd, f)
+	}
+	if isWeb && len(made.byKind[Deaf]) == 0 {
+		made.at(Deaf, f)
+		made.at(Reopen, f)
+	}
+	if !made.isNew(Crossed, f.what) {
+		return
+	}
+	made.at(Crossed, f)
+	if s.tellsRoots() {
+		made.at(Roots, f)
+	}
+	if !isWeb { // a server over HTTP is there for the next client
+		made.at(Term, f)
+		made.at(Gone, f)
+		return
+	}
+	made.at(Part, f)
+	if meet, ok := meeting(s.events, frames, f); ok {
+		made.add(meet)
+	}
+}
+
+// tellsRoots reports whether the recorded client has declared that it tells of changes of its roots, and was asked for them.
+func (s serverPeer) tellsRoots() bool {
+	for _, e := range s.events {
+		for _, m := range timeline.MessagesOf(transport.Frame{Bytes: e.Payload}) {
+			if e.Kind == store.Frame && m.Method == mcp.MethodInitialize {
+				declared := transport.Member(m.Params, "capabilities", "roots", "listChanged")
+				return string(declared) == "true" && repliesIn(s.events)[mcp.MethodListRoots] != nil
+			}
+		}
+	}
+	return false
 }
 
 // joins implements peer: of a client the requests meet.
@@ -463,8 +508,16 @@ func (s serverPeer) words(c Choice, name func(uint64) string) string {
 		return fmt.Sprintf("the client answers no question from %s until %s has gone out", first, last)
 	case Busy:
 		return fmt.Sprintf("the client answers no question from %s until the server sleeps with %s", first, last)
+	case Withdraw:
+		return fmt.Sprintf("the client cancels %s while the server waits for its answer to a question, and answers then", first)
+	case Refuse:
+		return fmt.Sprintf("the client answers the questions behind %s with an error, as when its user declines", first)
+	case Roots:
+		return fmt.Sprintf("the client says, together with %s, that its roots have changed", first)
 	case Relist:
-		return fmt.Sprintf("behind %s the client asks for a list as soon as the server says that it has changed, and again when the server sleeps", first)
+		return fmt.Sprintf("behind %s the client asks for a list or a resource as soon as the server says that it has changed, and again when the server sleeps", first)
+	case Rewalk:
+		return fmt.Sprintf("the client begins the list of %s again in front of that page", first)
 	case Reverse:
 		return fmt.Sprintf("the client answers the questions behind %s when the server sleeps, the last one first", first)
 	case Cancel:
@@ -476,8 +529,16 @@ func (s serverPeer) words(c Choice, name func(uint64) string) string {
 		return fmt.Sprintf("the client cancels %s while the call runs and the server sleeps", first)
 	case Quit:
 		return fmt.Sprintf("%s to %s arrive together, and the client cancels the first while it runs and the server sleeps", first, last)
+	case Leave:
+		return fmt.Sprintf("%s to %s arrive together, and the client ends its output while they run and the server sleeps", first, last)
+	case Swap:
+		return fmt.Sprintf("%s arrives together with %s, and in front of it", last, first)
 	case Deaf:
 		return fmt.Sprintf("the client ends its standalone stream when the server sleeps with %s, and goes on without one", first)
+	case Reopen:
+		return fmt.Sprintf("the client opens another standalone stream when the server sleeps with %s, and ends the first one then, as after a lost connection", first)
+	case Part:
+		return fmt.Sprintf("another client, with a session of its own, ends that together with %s", first)
 	case Crossed:
 		return fmt.Sprintf("the client cancels %s behind its answer, as if the two had crossed on the way", first)
 	case Cut:

@@ -59,6 +59,7 @@ type clientPlayer struct {
 	pages   map[*timeline.Call]string // what a call asks for, see pageOf
 
 	pinged *timeline.Call // the latest ping that is not in the recording; nil: none
+	twin   *timeline.Call // a question that is asked twice, the second time; nil: none
 	// calledOff are the client's calls that it has cancelled and that have no answer.
 	calledOff []*timeline.Call
 	changes   string          // what the server may say of a list, see [changeOf]
@@ -206,7 +207,7 @@ func (p *clientPlayer) begin(start int) {
 	p.asked = map[*timeline.Call]uint64{}
 	p.pages = map[*timeline.Call]string{}
 	p.able, p.ahead = map[uint64]int{}, map[uint64]bool{}
-	p.pinged, p.isOver, p.calledOff = nil, false, nil
+	p.pinged, p.twin, p.isOver, p.calledOff = nil, nil, false, nil
 	p.made = map[moment]bool{}
 	if stdio, isStdio := p.line.(stdioLine); isStdio {
 		p.errors = stdio.ErrorOutput()
@@ -229,6 +230,11 @@ func (p *clientPlayer) questions() []*timeline.Call {
 // isPinging reports whether a ping that is not in the recording has no answer yet.
 func (p *clientPlayer) isPinging() bool { return p.pinged != nil && !p.pinged.Answered() }
 
+// isAsking reports whether something that is not in the recording has no answer yet. Nothing more is sent until it has.
+func (p *clientPlayer) isAsking() bool {
+	return p.isPinging() || p.twin != nil && !p.twin.Answered() && p.twin.Cancelled == 0
+}
+
 // hear takes what the client has said.
 func (p *clientPlayer) hear() {
 	for _, f := range p.line.Said() {
@@ -244,11 +250,14 @@ func (p *clientPlayer) hear() {
 		p.play.trace.heard(f)
 		p.heard++
 		p.total++
-		isOurs := false // an answer to a ping that is not in the recording
+		isOurs := false // an answer to what is not in the recording
 		for _, m := range p.session.take(transport.ClientToServer, f).Messages {
 			switch m.Kind {
 			case transport.Response:
-				isOurs = m.Call != nil && m.Call == p.pinged
+				isOurs = m.Call != nil && (m.Call == p.pinged || m.Call == p.twin)
+				if seq := p.asked[m.Call]; seq != 0 && !isOurs {
+					p.play.replies[seq] = canonical(m.Message, p.dir)
+				}
 			case transport.Request:
 				p.pages[m.Call] = pageOf(m.Message)
 			case transport.Notification:
@@ -374,7 +383,7 @@ func (p *clientPlayer) send(isStuck bool) bool {
 		return false
 	}
 	at := -1
-	if !p.isPinging() {
+	if !p.isAsking() {
 		at = p.next(isStuck)
 	}
 	if at < 0 && isStuck && p.process.Unread {
@@ -414,7 +423,7 @@ func (p *clientPlayer) send(isStuck bool) bool {
 	for at >= 0 {
 		s := p.ready[at]
 		p.ready = slices.Delete(p.ready, at, at+1)
-		chunk = append(chunk, p.compose(s))
+		chunk = append(append(chunk, p.askTwice(s)...), p.compose(s))
 		p.sent = max(p.sent, s.seq)
 		p.take(p.server.Wrote(s.number)) // others may follow it in the same write
 		at = slices.IndexFunc(p.ready, func(s sending) bool { return s.seq > first && s.seq <= last && p.mayGo(s) })
@@ -473,13 +482,29 @@ func (p *clientPlayer) interpose(seq uint64) bool {
 	return true
 }
 
-// answerAnyway returns an answer to a call that was cancelled.
-func answerAnyway(call *timeline.Call) []byte {
-	body := `"error":{"code":-32800,"message":"cancelled"}`
-	if call.Method == mcp.MethodCallTool {
-		body = `"result":{"content":[{"type":"text","text":"done all the same"}]}`
+// askTwice returns the question of a frame under another id, which goes out with it where the schedule has that, and perhaps
+// with its cancellation.
+func (p *clientPlayer) askTwice(s sending) (chunk []outgoing) {
+	isRetracted := s.seq != 0 && p.once(Retract, s.seq)
+	if s.seq == 0 || !isRetracted && !p.once(Twin, s.seq) {
+		return nil
 	}
-	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,%s}`, call.ID, body)
+	say := func(line []byte) timeline.Message {
+		f := transport.Frame{Bytes: line}
+		chunk = append(chunk, outgoing{sending: sending{frame: f}, line: line, copies: 1})
+		return p.session.take(transport.ServerToClient, f).Messages[0]
+	}
+	m := timeline.MessagesOf(s.frame)[0]
+	line := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%q,"method":%q`, twinID, m.Method)
+	if m.Params != nil {
+		line = fmt.Appendf(line, `,"params":%s`, m.Params)
+	}
+	p.twin = say(append(line, '}')).Call
+	p.asked[p.twin] = s.seq
+	if isRetracted {
+		say(fmt.Appendf(nil, `{"jsonrpc":"2.0","method":%q,"params":{"requestId":%q}}`, mcp.NotificationCancelled, twinID))
+	}
+	return chunk
 }
 
 // write sends frames in one go.
@@ -504,8 +529,8 @@ func (p *clientPlayer) hangUp() {
 	p.line.HangUp()
 }
 
-// pingID is the id of the pings that are not in the recording.
-const pingID = "mcprec ping"
+// The ids of pings and of questions that are not in the recording.
+const pingID, twinID = "mcprec ping", "mcprec twin"
 
 // compose returns a frame as it goes out, with what the schedule has at it.
 func (p *clientPlayer) compose(s sending) outgoing {
@@ -573,101 +598,4 @@ func (p *clientPlayer) noteNeighbours() {
 			p.play.frames[i].beside = append(p.play.frames[i].beside, p.play.frames[j].seq)
 		}
 	}
-}
-
-// stuck judges a client that does nothing more.
-func (p *clientPlayer) stuck(look procfs.Look) error {
-	isOpen := p.isOpen()
-	switch {
-	case p.start == 0 && p.http != nil:
-		return fmt.Errorf("the client has not asked the server at %s: %s", p.mark, look)
-	case p.start == 0:
-		return fmt.Errorf("the client has not started %s as its server: %s", p.mark, look)
-	case isOpen && p.line.IsAwaited():
-		return fmt.Errorf("the client has started a second server beside the first; a client of one server can be explored")
-	case !isOpen && (!p.isClosed || len(p.calls()) == 0):
-		p.fail(Lingers, look, "its server has ended")
-	case !isOpen:
-		var calls []string
-		for _, call := range p.calls() {
-			calls = append(calls, nameOf(call))
-		}
-		slices.Sort(calls)
-		p.fail(Hang, look, "its server has ended, and it waits for the answer to "+strings.Join(calls, ", "))
-	case p.http != nil && p.stuckOverHTTP(look):
-	case p.errors.Left() > 0:
-		p.fail(Hang, look, fmt.Sprintf("it does not read its server's standard error, where there is room for %d KiB: the server waits in a write there", (errorLines-p.errors.Left())>>10))
-	case p.isPinging():
-		p.fail(Hang, look, "it does not answer a ping")
-	case len(p.questions()) > 0:
-		var names []string
-		for _, question := range p.questions() {
-			names = append(names, p.nameOf(p.asked[question]))
-		}
-		slices.Sort(names)
-		p.fail(Hang, look, "it does not answer "+strings.Join(names, ", "))
-	default:
-		detail := "it says no more and does not end"
-		if p.last != 0 {
-			detail = "it has every answer, " + p.nameOf(p.last) + " is the last, says no more and does not end"
-		}
-		if p.line.Untaken() > 0 {
-			detail += "; it has not read all"
-		}
-		p.fail(Hang, look, detail)
-	}
-	return nil
-}
-
-// nameOf names a frame that was sent.
-func (p *clientPlayer) nameOf(seq uint64) string {
-	for _, f := range p.play.frames {
-		if f.seq == seq {
-			return fmt.Sprintf("%s (#%d)", f.what, seq)
-		}
-	}
-	return fmt.Sprintf("#%d", seq)
-}
-
-// judgeEnd judges the end of the client. One whose server has ended early may say that it failed, but must
-// not die of a signal.
-func (p *clientPlayer) judgeEnd() error {
-	isExit := strings.HasPrefix(p.process.Status(), "exit status ")
-	switch {
-	case p.start == 0 && p.http != nil:
-		return fmt.Errorf("the client ended without asking the server at %s: %s", p.mark, cmp.Or(p.process.Status(), "exit status 0")+p.errorText())
-	case p.start == 0:
-		return fmt.Errorf("the client ended without starting %s as its server: %s", p.mark, cmp.Or(p.process.Status(), "exit status 0")+p.errorText())
-	case p.process.Status() == "" || p.isClosed && isExit || p.http != nil && isExit && p.mayFail():
-		return nil
-	}
-	kind := Died
-	if isExit && p.http != nil && p.http.isGone {
-		kind = NoSession
-	}
-	p.fail(kind, procfs.Look{Activity: procfs.Ended}, p.process.Status()+p.errorText())
-	return nil
-}
-
-func (p *clientPlayer) errorText() string {
-	if text := p.process.Stderr(); text != "" {
-		return ": " + text
-	}
-	return ""
-}
-
-// fail notes a fault, unless the client was told an error that no recorded server has sent.
-func (p *clientPlayer) fail(kind Fault, look procfs.Look, detail string) {
-	if p.play.isUnjudged {
-		return
-	}
-	found := &fault{kind: kind, look: look, detail: detail}
-	for _, question := range p.questions() {
-		found.events = append(found.events, p.asked[question])
-	}
-	if len(found.events) == 0 && p.last != 0 {
-		found.events = []uint64{p.last}
-	}
-	slices.Sort(found.events)
-	p.play.found = found
 }

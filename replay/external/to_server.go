@@ -40,11 +40,14 @@ type player struct {
 	holding uint64    // no question is answered until this frame has gone out
 	reverse bool      // the questions behind the last frame are answered when the server is at rest, the last one first
 	busy    uint64    // no question is answered until the server is at rest with this frame; 0: it is
-	relist  bool      // the client asks for a list that changes behind the last frame
+	called  *request  // is cancelled when the server is at rest, before its question is answered; nil: none
+	refuse  bool      // the questions behind the last frame are answered with an error
+	relist  bool      // the client asks for what changes behind the last frame
 	away    uint64    // the client comes back to no stream until this frame has gone out; 0: at once
 	deaf    bool      // the client ends its standalone stream when the server is at rest
+	reopen  bool      // the client opens another standalone stream in the place of that
 	guest   *guest    // another client; nil: there is none
-	listing *listing  // the latest list that it asks for; nil: none
+	listing *listing  // what it asks for, of all that has changed the latest; nil: nothing
 	lists   int       // how many times it has asked for one
 	asked   bool      // the server has asked something since the last frame
 
@@ -99,6 +102,7 @@ func (p *player) run() {
 		}
 	}
 	p.play.met = p.process.Met()
+	p.play.isDeaf = p.http != nil && p.http.outcome(standalone).isOver
 	p.partWithGuest()
 	p.end("")
 }
@@ -120,6 +124,9 @@ func (p *player) resume() bool {
 // take takes frames that the driver has returned. Answers go out at once, unless they are held.
 func (p *player) take(frames []transport.Frame) {
 	for _, f := range frames {
+		if p.refuse && isAnswer(f) {
+			f = p.refusal(f)
+		}
 		s := sending{number: p.number, seq: p.half.place(p.number), frame: f}
 		p.number++
 		switch {
@@ -165,10 +172,13 @@ func (p *player) next() (chunk []sending) {
 	}
 	rank := map[uint64]uint64{}
 	for _, c := range p.schedule {
-		if c.Kind == Order {
+		switch c.Kind {
+		case Order:
 			for i, seq := range slices.Sorted(slices.Values(c.Frames)) {
 				rank[c.Frames[i]] = seq
 			}
+		case Swap:
+			rank[c.First], rank[c.Last] = c.Last, c.First
 		}
 	}
 	place := func(s sending) uint64 {
@@ -183,12 +193,14 @@ func (p *player) next() (chunk []sending) {
 	}
 	first := sorted()[0].seq
 	last := p.half.together(first)
+	isMore := last != first
 	for _, c := range p.schedule {
-		if (c.Kind == Join || c.Kind == Quit) && c.First == first {
-			last = max(last, c.Last)
+		isBurst := c.Kind == Join || c.Kind == Quit || c.Kind == Leave
+		if isBurst && c.First == first || c.Kind == Swap && c.Last == first {
+			last, isMore = max(last, c.Last), true
 		}
 	}
-	for len(p.ready) > 0 && (len(chunk) == 0 || last != first && p.ready[0].seq <= last) {
+	for len(p.ready) > 0 && (len(chunk) == 0 || isMore && p.ready[0].seq <= last) {
 		s := p.ready[0]
 		p.ready = p.ready[1:]
 		chunk = append(chunk, s)
@@ -204,7 +216,7 @@ func (p *player) send(chunk []sending) (how Choice) {
 	var behind []sending
 	var hangUps []*request
 	var splits []int
-	p.reverse, p.relist, p.listing = false, false, nil
+	p.reverse, p.refuse, p.relist, p.listing = false, false, false, nil
 	for i, s := range chunk {
 		about, requests := p.describe(s)
 		if i == 0 {
@@ -228,31 +240,31 @@ func (p *player) send(chunk []sending) (how Choice) {
 			case Unread:
 				p.process.Unread = true
 				p.until = c.Last
-			case Hold:
-				p.holding = c.Last
-			case Busy:
-				p.holding, p.busy = c.Last, c.Last
-			case Reverse:
-				p.reverse = true
-			case Relist:
-				p.relist = true
+			case Hold, Busy, Withdraw, Refuse, Reverse, Relist:
+				p.meetQuestions(c, requests)
+			case Rewalk:
+				p.walkAgain(about.what, s.frame)
 			case Cancel:
 				behind = append(behind, p.cancel(requests)...)
 			case Cut:
 				if p.http != nil {
 					p.http.cut(s.seq, true)
 				}
-			case Meet:
+			case Meet, Part:
 				behind = append(behind, p.invite(c, s.frame)...)
+			case Roots:
+				behind = append(behind, p.notify(mcp.NotificationRootsListChanged))
 			case Away:
 				if p.http != nil {
 					p.http.cut(s.seq, true)
 					p.away = c.Last
 				}
-			case Deaf:
-				p.deaf = true
+			case Deaf, Reopen:
+				p.deaf, p.reopen = c.Kind == Deaf, c.Kind == Reopen
 			case HangUp:
 				hangUps = append(hangUps, requests...)
+			case Leave:
+				how = Choice{Kind: LateEnd, First: c.First, Last: c.Last}
 			case End, LateEnd, Term, Gone:
 				how = c
 			}
@@ -265,6 +277,7 @@ func (p *player) send(chunk []sending) (how Choice) {
 	}
 	p.play.trace.mute(p.process.Unread)
 	p.write(append(slices.Clone(chunk), behind...), splits...)
+	p.guest.leave()
 	for _, request := range hangUps {
 		p.hangUp(request)
 	}
@@ -295,6 +308,7 @@ func (p *player) describe(s sending) (about frame, requests []*request) {
 	for _, m := range p.session.take(transport.ClientToServer, s.frame).Messages {
 		about.what = strings.TrimSpace(m.Method + " " + timeline.TargetOf(m.Message))
 		about.isHello = m.Method == mcp.MethodInitialize
+		about.isPage = isList(m.Method) && transport.Member(m.Params, "cursor") != nil
 		if m.Role != timeline.Asks {
 			continue
 		}
@@ -325,6 +339,13 @@ func (p *player) cancel(requests []*request) []sending {
 		return []sending{s}
 	}
 	return nil
+}
+
+// notify returns a notification that is not in the recording.
+func (p *player) notify(method string) sending {
+	s := sending{frame: transport.Frame{Bytes: fmt.Appendf(nil, `{"jsonrpc":"2.0","method":%q}`, method)}}
+	p.session.take(transport.ClientToServer, s.frame)
+	return s
 }
 
 // hangUp ends the exchange of a request. The client could come back for the answer, and does not: none is owed.
@@ -380,7 +401,7 @@ func (p *player) rest() (isOver bool) {
 		p.play.trace.rest(len(p.owed()) > 0)
 		p.cancelLate()
 		isWorthIt := p.patience.IsWorthIt(look, time.Since(began))
-		if p.leaveStream() || p.cancelAnswered() || p.answerReversed() || !isWorthIt && (p.answerLate() || p.listAgain() || p.sendGuestLate()) {
+		if p.leaveStream() || p.cancelAnswered() || p.answerReversed() || p.sendGuestLate() || !isWorthIt && (p.answerLate() || p.listAgain()) {
 			continue
 		}
 		if p.play.found != nil { // of a list
@@ -456,7 +477,7 @@ func (p *player) hear() (isMore bool) {
 					p.play.frames[last].questions++
 				}
 			case transport.Notification:
-				p.hearChange(m.Method)
+				p.hearChange(m.Message)
 			}
 		}
 		p.take(p.half.Receive(f))
@@ -479,33 +500,19 @@ func (p *player) hearAnswer(m *timeline.Message) {
 		return
 	}
 	if _, isAnswered := p.play.answers[r.seq]; r.isOwed && !isAnswered { // a client takes the first
-		p.play.answers[r.seq] = p.canonical(m.Message)
+		p.play.answers[r.seq] = canonical(m.Message, p.dir)
 		p.play.failed[r.seq] = m.Call.Failure != ""
 		if m.Error != nil {
 			if p.play.errors == nil {
 				p.play.errors = map[uint64]string{}
 			}
-			p.play.errors[r.seq] = fmt.Sprintf("%s (#%d): %s", r.what, r.seq, p.canonical(m.Message))
+			p.play.errors[r.seq] = fmt.Sprintf("%s (#%d): %s", r.what, r.seq, canonical(m.Message, p.dir))
 		}
 	}
 	isCut := func(c Choice) bool { return (c.Kind == Cut || c.Kind == Away) && r.seq == c.First } // the answer may have waited
 	if r.isRead && !slices.ContainsFunc(p.schedule, isCut) {
 		p.play.unheeded = append(p.play.unheeded, r.seq)
 	}
-}
-
-// canonical returns an answer for comparison: without its id, and with the folder's mark.
-func (p *player) canonical(m transport.Message) string {
-	body := m.Result
-	if m.Error != nil {
-		body = m.Error
-	}
-	if value, err := mcp.Value(body); err == nil {
-		if data, err := json.Marshal(value); err == nil {
-			body = data
-		}
-	}
-	return strings.ReplaceAll(string(body), p.dir, child.FolderMark)
 }
 
 // fail notes a fault of the server, which is about the requests that have no answer.

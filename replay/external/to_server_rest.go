@@ -1,8 +1,10 @@
 package external
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/mcprec/mcprec/replay/external/child"
@@ -44,14 +46,18 @@ func (p *player) cancelAnswered() bool {
 	return false
 }
 
-// leaveStream ends the standalone stream where the schedule does, and reports whether it did.
+// leaveStream ends the standalone stream where the schedule does, or puts another in its place, and reports whether it did.
 func (p *player) leaveStream() bool {
-	if !p.deaf || p.http == nil {
+	if p.http == nil {
 		return false
 	}
-	p.deaf = false
-	p.http.cut(standalone, false)
-	return true
+	if p.deaf {
+		p.deaf = false
+		p.http.cut(standalone, false)
+		return true
+	}
+	p.reopen = p.reopen && p.http.reopen()
+	return p.reopen
 }
 
 // answerReversed answers the questions that wait for the server to be at rest, and reports whether there were any.
@@ -63,12 +69,52 @@ func (p *player) answerReversed() bool {
 	return true
 }
 
+// meetQuestions takes what the schedule has the client do with the questions and the news of the server behind some requests.
+func (p *player) meetQuestions(c Choice, requests []*request) {
+	switch c.Kind {
+	case Hold:
+		p.holding = c.Last
+	case Busy:
+		p.holding, p.busy = c.Last, c.Last
+	case Withdraw:
+		if len(requests) > 0 {
+			p.holding, p.busy, p.called = c.First, c.First, requests[0]
+		}
+	case Refuse:
+		p.refuse = true
+	case Reverse:
+		p.reverse = true
+	case Relist:
+		p.relist = true
+	}
+}
+
+// refusal returns the answer of a client whose user declines what a frame answers.
+func (p *player) refusal(answer transport.Frame) transport.Frame {
+	for _, m := range timeline.MessagesOf(answer) {
+		for _, question := range p.session.Open(transport.ServerToClient) {
+			if question.Key() == mcp.KeyOf(m.ID) && question.Method != mcp.MethodPing {
+				answer.Bytes = fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":-1,"message":"the user has declined"}}`, m.ID)
+			}
+		}
+	}
+	return answer
+}
+
 // answerLate answers the questions behind which the schedule has the client busy, and reports whether there were any. A
-// request that got no answer before that is noted: where a person answers, that may take minutes.
+// call that the client withdraws is cancelled first. A request that got no answer before that is noted: where a person
+// answers, that may take minutes.
 func (p *player) answerLate() bool {
 	isOut := slices.ContainsFunc(p.play.frames, func(f frame) bool { return f.seq == p.busy })
 	if p.busy == 0 || !isOut {
 		return false
+	}
+	if r := p.called; r != nil {
+		p.called = nil
+		if len(p.kept) > 0 && r.isOwed {
+			p.write(p.cancel([]*request{r}))
+			return true
+		}
 	}
 	if slices.ContainsFunc(p.owed(), func(r *request) bool { return r.seq == p.busy }) && len(p.kept) > 0 {
 		p.play.blocked = append(p.play.blocked, p.busy)
@@ -77,18 +123,19 @@ func (p *player) answerLate() bool {
 	return true
 }
 
-// isBusy reports whether the client will answer, or ask for a list, when the server has nothing more to do.
+// isBusy reports whether the client will answer, or ask for what has changed, when the server has nothing more to do.
 func (p *player) isBusy() bool { return p.busy != 0 && len(p.kept) > 0 || p.listing != nil }
 
-// listing is a list that the client asks for as soon as the server says that it has changed, and twice more when the
-// server is at rest.
+// listing is a list or a resource that the client asks for as soon as the server says that it has changed, and twice more
+// when the server is at rest.
 type listing struct {
-	method  string
-	call    *timeline.Call // without an answer; nil: there is none
+	what    string          // such as "tools/list"
+	request json.RawMessage // its method and params
+	call    *timeline.Call  // without an answer; nil: there is none
 	answers []string
 }
 
-// mostLists is how many times a list is asked for: if the last two differ, each answer is another.
+// mostLists is how many times it is asked for: if the last two differ, each answer is another.
 const mostLists = 3
 
 // listOf is the list that a notification says has changed.
@@ -98,37 +145,70 @@ var listOf = map[string]string{
 	mcp.NotificationResourceListChanged: mcp.MethodListResources,
 }
 
-// hearChange takes a notification. The latest about a list is the one that counts.
-func (p *player) hearChange(method string) {
+// hearChange takes a notification. The latest about a change is the one that counts.
+func (p *player) hearChange(m transport.Message) {
 	last := len(p.play.frames) - 1
-	list := listOf[method]
-	if list == "" || last < 0 {
+	l := &listing{what: listOf[m.Method]}
+	l.request = fmt.Appendf(nil, `"method":%q`, l.what)
+	if uri := transport.Member(m.Params, "uri"); m.Method == mcp.NotificationResourceUpdated && uri != nil {
+		l.what = mcp.MethodReadResource + " " + timeline.TargetOf(m)
+		l.request = fmt.Appendf(nil, `"method":%q,"params":{"uri":%s}`, mcp.MethodReadResource, uri)
+	}
+	if l.what == "" || last < 0 {
 		return
 	}
 	p.play.frames[last].hasChange = true
+	p.play.news = append(p.play.news, news{p.play.frames[last].seq, strings.TrimSpace(m.Method + " " + timeline.TargetOf(m))})
 	if p.relist {
-		p.listing = &listing{method: list}
+		p.listing = l
 		p.askForList()
 	}
 }
 
+// askForList asks for what has changed.
 func (p *player) askForList() {
 	p.lists++
-	s := sending{frame: transport.Frame{Bytes: fmt.Appendf(nil, `{"jsonrpc":"2.0","id":"mcprec-list-%d","method":%q}`, p.lists, p.listing.method)}}
+	s := sending{frame: transport.Frame{Bytes: fmt.Appendf(nil, `{"jsonrpc":"2.0","id":"mcprec-%d",%s}`, p.lists, p.listing.request)}}
 	p.listing.call = p.session.take(transport.ClientToServer, s.frame).Messages[0].Call
 	p.write([]sending{s})
 }
 
-// hearList takes the answer to a list.
+// walkAgain asks for a list from its beginning, page by page, as often as the client has with a frame that asks for a further
+// page of it. The frame itself has not gone out.
+func (p *player) walkAgain(what string, page transport.Frame) {
+	m := timeline.MessagesOf(page)[0]
+	params := map[string]json.RawMessage{}
+	_ = json.Unmarshal(m.Params, &params) // it has a cursor
+	delete(params, "cursor")
+	for _, f := range p.play.frames {
+		if f.what != what {
+			continue
+		}
+		encoded, _ := json.Marshal(params)
+		p.listing = &listing{request: fmt.Appendf(nil, `"method":%q,"params":%s`, m.Method, encoded)}
+		p.askForList()
+		p.await(func() bool { return p.listing.call == nil }, func() bool { return p.http != nil && p.http.proceed() })
+		if len(p.listing.answers) == 0 {
+			break
+		}
+		params["cursor"] = transport.Member([]byte(p.listing.answers[0]), mcp.MemberNextCursor)
+		if params["cursor"] == nil {
+			break
+		}
+	}
+	p.listing = nil
+}
+
+// hearList takes the answer to a list or a resource.
 func (p *player) hearList(m *timeline.Message) {
 	if l := p.listing; l != nil && l.call == m.Call {
 		l.call = nil
-		l.answers = append(l.answers, p.canonical(m.Message))
+		l.answers = append(l.answers, canonical(m.Message, p.dir))
 	}
 }
 
-// listAgain asks for a list once more when all is answered, and reports whether it did. The client that has asked at once must
-// not be left with a list that is old, if it was told nothing since.
+// listAgain asks once more for what has changed when all is answered, and reports whether it did. The client that has asked at
+// once must not be left with what is old, if it was told nothing since.
 func (p *player) listAgain() bool {
 	l := p.listing
 	if l == nil || l.call != nil || len(p.owed()) > 0 {
@@ -142,7 +222,7 @@ func (p *player) listAgain() bool {
 	if l.answers[0] != l.answers[1] && l.answers[1] == l.answers[2] {
 		p.play.found = &fault{
 			kind: Unequal, events: []uint64{p.play.frames[len(p.play.frames)-1].seq}, look: procfs.Look{Activity: procfs.Ended}, at: Relist,
-			detail: fmt.Sprintf("%s is answered by\n    %s\n  and when the server is at rest by\n    %s", l.method, clip(l.answers[0]), clip(l.answers[1])),
+			detail: fmt.Sprintf("%s is answered by\n    %s\n  and when the server is at rest by\n    %s", l.what, clip(l.answers[0]), clip(l.answers[1])),
 		}
 	}
 	return false
@@ -230,6 +310,22 @@ func (p *player) awaitEnd(patience child.Patience) (look procfs.Look) {
 		default:
 			time.Sleep(500 * time.Microsecond) // until its timer, or what is outside, has moved it
 		}
+	}
+}
+
+// await hears the server until something has come to pass and it is at rest, or nothing is worth waiting for. proceed makes
+// what is to be asked for when the server is at rest, and reports whether there was anything.
+func (p *player) await(isDone, proceed func() bool) {
+	for began := time.Now(); ; {
+		look, isMoved := p.process.Settle(p.patience)
+		if p.hear() || p.hearGuest() || isMoved || proceed() {
+			continue
+		}
+		isOver := look.Activity == procfs.Ended || p.process.IsInterrupted()
+		if isOver || isDone() || !p.patience.IsWorthIt(look, time.Since(began)) {
+			return
+		}
+		time.Sleep(500 * time.Microsecond) // until its timer, or what is outside, has moved it
 	}
 }
 

@@ -40,6 +40,9 @@ type web struct {
 	wantsStream      bool            // the standalone stream is to be asked for
 	hasEnded         bool            // nothing is resumed any more
 
+	leaving *exchange // the standalone stream that another takes the place of; nil: none
+	steps   int       // that were made on the way to that
+
 	guest *web // another client of the same server; nil: there is none
 }
 
@@ -408,6 +411,24 @@ func (w *web) cut(seq uint64, comesBack bool) {
 			w.hangUp(x)
 		}
 	}
+}
+
+// reopen implements exchanges.
+func (w *web) reopen() bool {
+	at := slices.IndexFunc(w.exchanges, func(x *exchange) bool { return x.isAlone && x.conn.IsOpen() })
+	switch {
+	case w.steps == 0 && at >= 0:
+		w.leaving = w.exchanges[at]
+		w.get(&exchange{seq: standalone, isAlone: true}, w.leaving.response.lastID)
+	case w.steps == 1:
+		w.hangUp(w.leaving)
+	case w.steps == 2 && at < 0: // the server has refused the second one
+		w.get(&exchange{seq: standalone, isAlone: true}, "")
+	default:
+		return false
+	}
+	w.steps++
+	return true
 }
 
 // proceed implements exchanges.

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/mcprec/mcprec/replay/external/child"
 	"github.com/mcprec/mcprec/replay/timeline"
@@ -35,7 +36,10 @@ type webCounter struct {
 	beside   map[net.Conn]bool // connections that were fresh beside others
 	sessions int
 	sent     []string            // all events, in order
-	hasLeft  bool                // a standalone stream has ended
+	hasLeft  bool                // a standalone stream has ended, or its session
+	opened   int                 // standalone streams
+	isOpen   bool                // one of them is
+	alone    http.ResponseWriter // the one that news go to; nil: none
 	deleted  chan struct{}       // is closed when the session is
 	streams  map[string][]string // the events behind the first one, by the id of that one
 	met      []string            // the sessions of the calls that were beside another
@@ -46,6 +50,8 @@ func runWebCounter(fault, address string) (status int) {
 	switch fault {
 	case "does not listen":
 		sleepForEver()
+	case "has a timer":
+		time.AfterFunc(5*time.Second, func() {})
 	case "does not start":
 		fmt.Fprintln(os.Stderr, "no")
 		return 4
@@ -83,7 +89,7 @@ func (s *webCounter) note(conn net.Conn, state http.ConnState) {
 func (s *webCounter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch r.Method {
 	case http.MethodDelete:
-		close(s.deleted)
+		s.end()
 		if s.fault == "does not end" {
 			<-r.Context().Done()
 		}
@@ -116,6 +122,16 @@ func (s *webCounter) get(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "no stream", http.StatusNotFound)
 		return
 	}
+	s.mu.Lock()
+	isSecond := s.fault == "has one stream" && s.isOpen && id == ""
+	s.isOpen = true
+	s.opened++
+	number := s.opened
+	s.mu.Unlock()
+	if isSecond {
+		http.Error(w, "there is a stream", http.StatusConflict)
+		return
+	}
 	if s.fault == "forgets" {
 		events = nil // they were sent once
 	}
@@ -123,10 +139,31 @@ func (s *webCounter) get(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, strings.Join(events, "")) // an error is the client's end
 	_ = http.NewResponseController(w).Flush()
 	if len(events) == 0 {
+		s.mu.Lock()
+		s.alone = w
+		s.mu.Unlock()
 		<-r.Context().Done()
 		s.mu.Lock()
-		s.hasLeft = true
+		if s.alone == w || s.fault == "tells nobody behind an older stream" {
+			s.alone = nil
+		}
+		s.hasLeft = s.hasLeft || s.fault == "ends with a stream" || s.fault == "ends with an older stream" && number < s.opened
+		s.isOpen = false
 		s.mu.Unlock()
+	}
+}
+
+// end ends a session.
+func (s *webCounter) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.fault == "ends every session" {
+		s.hasLeft = true
+	}
+	select {
+	case <-s.deleted:
+	default:
+		close(s.deleted)
 	}
 }
 
@@ -140,7 +177,7 @@ func (s *webCounter) post(w http.ResponseWriter, r *http.Request, m transport.Me
 	}
 	result := `{}`
 	s.mu.Lock()
-	if s.hasLeft && s.fault == "ends with a stream" {
+	if s.hasLeft && m.Method != mcp.MethodInitialize {
 		s.mu.Unlock()
 		http.Error(w, "no session", http.StatusNotFound)
 		return
@@ -184,6 +221,10 @@ func (s *webCounter) post(w http.ResponseWriter, r *http.Request, m transport.Me
 		}
 		if timeline.TargetOf(m) == "add" {
 			s.count++
+			if s.alone != nil && strings.HasPrefix(s.fault, "tells") {
+				_, _ = io.WriteString(s.alone, "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}\n\n") // an error is the client's end
+				_ = http.NewResponseController(s.alone).Flush()
+			}
 		}
 		result = fmt.Sprintf(`{"content":[{"type":"text","text":"%d"}]}`, s.count)
 		if s.fault == "mixes clients" {
@@ -233,7 +274,7 @@ func TestWebFaults(t *testing.T) {
 	} {
 		t.Run(fault, func(t *testing.T) {
 			t.Parallel()
-			report, err := Explore(webServer(fault), session(), Options{Schedules: 12})
+			report, err := Explore(webServer(fault), session(), Options{Schedules: 20})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -298,6 +339,40 @@ func TestDeaf(t *testing.T) {
 	}
 }
 
+// TestReopen holds that a client puts another standalone stream in the place of its first, also if a server has one at a time:
+// the end of the older one must not be taken for that of the newer one.
+func TestReopen(t *testing.T) {
+	for fault, want := range map[string]string{
+		"ends with an older stream": "LOST: the response ended without an answer to tools/call add (#7): 404 Not Found: no session; reproduced 3 times out of 3\n" +
+			"  the client opens another standalone stream when the server sleeps with tools/call add (#5), and ends the first one then, as after a lost connection\n",
+		"tells nobody behind an older stream": "DIFFERENT ANSWER when the client opens another standalone stream and ends the first one then: tools/call add (#7); reproduced 3 times out of 3\n" +
+			"  notifications/tools/list_changed came behind that in the recorded order, and comes no more\n",
+		"tells":          "2 orders",
+		"has one stream": "2 orders",
+		"healthy":        "2 orders",
+	} {
+		report, err := Explore(webServer(fault), session(), Options{Token: "x1.reopen5"})
+		if err != nil || !strings.HasPrefix(report.Text(), want) {
+			t.Errorf("%s: %v, found:\n%s", fault, err, report.Text())
+		}
+	}
+}
+
+// TestPart holds that a server is found which takes the end of one client's session for that of another's.
+func TestPart(t *testing.T) {
+	for fault, want := range map[string]string{
+		"ends every session": "LOST: the response ended without an answer to tools/call add (#7): 404 Not Found: no session; reproduced 3 times out of 3\n" +
+			"  another client, with a session of its own, ends that together with tools/call add (#5)\n",
+		"refuses others": "note: the server refused another client while it had one: 400 Bad Request: one client is enough\n2 orders",
+		"healthy":        "2 orders",
+	} {
+		report, err := Explore(webServer(fault), session(), Options{Token: "x1.part5"})
+		if err != nil || !strings.HasPrefix(report.Text(), want) {
+			t.Errorf("%s: %v, found:\n%s", fault, err, report.Text())
+		}
+	}
+}
+
 // TestMeeting holds that a server which mixes two clients is found, that one which has a state for all is not, and that it is
 // a note if another client is refused.
 func TestMeeting(t *testing.T) {
@@ -317,6 +392,15 @@ func TestMeeting(t *testing.T) {
 		if err != nil || !strings.HasPrefix(report.Text(), want) {
 			t.Errorf("%s: %v, found:\n%s", fault, err, report.Text())
 		}
+	}
+}
+
+// TestMeetingAfter holds that another client asks when the first has its answer, also if the server has a timer that runs for
+// long.
+func TestMeetingAfter(t *testing.T) {
+	played, err := serverPeer{Server: webServer("has a timer"), events: session()}.play(Schedule{{Kind: Meet, First: 5, Last: 9, At: int(after)}}, child.Searching)
+	if want := `{"content":[{"text":"1","type":"text"}]}`; err != nil || played.answers[guestAnswer] != want {
+		t.Errorf("%v, another client gets %s, want %s", err, played.answers[guestAnswer], want)
 	}
 }
 

@@ -114,6 +114,7 @@ func (c *Caller) answered(method string, m transport.Message) (frames []transpor
 		name, version := transport.MemberText(m.Result, mcp.MemberServerInfo, "name"), transport.MemberText(m.Result, mcp.MemberServerInfo, "version")
 		c.offer.Server = strings.TrimSpace(name + " " + version)
 		c.offer.Revision = transport.MemberText(m.Result, mcp.MemberProtocolVersion)
+		c.offer.Updates = string(transport.Member(m.Result, "capabilities", "resources", "subscribe")) == "true"
 		frames = append(frames, message(`"method":%q`, nil, mcp.NotificationInitialized))
 		for _, list := range lists {
 			if transport.Member(m.Result, "capabilities", list.capability) != nil {

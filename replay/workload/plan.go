@@ -18,6 +18,7 @@ type Offer struct {
 	Tools     []OfferedTool
 	Prompts   []OfferedPrompt
 	Resources []string // URIs
+	Updates   bool     // it tells who subscribes to a resource when that changes
 }
 
 // OfferedTool is a tool as a server lists it.
@@ -102,7 +103,8 @@ type Omission struct{ Tool, Why string }
 // An agenda has at most so many tools, and so many prompts and resources each.
 const mostTools, mostOthers = 12, 2
 
-// Choose makes the agenda for an offer.
+// Choose makes the agenda for an offer. The calls that are made twice at once come first: what a server keeps from one call
+// for the next it does not have then. The client is subscribed to a resource as long as it calls tools.
 func Choose(offer Offer, wishes Wishes) Agenda {
 	var a Agenda
 	for _, uri := range offer.Resources[:min(len(offer.Resources), mostOthers)] {
@@ -116,8 +118,17 @@ func Choose(offer Offer, wishes Wishes) Agenda {
 		encoded, _ := json.Marshal(arguments) // texts
 		a.add(AgendaItem{Method: mcp.MethodGetPrompt, Target: prompt.Name, Params: object("name", text(prompt.Name), "arguments", encoded)})
 	}
+	subscribe := func(method string) {
+		if offer.Updates && len(offer.Resources) > 0 {
+			a.add(AgendaItem{Method: method, Target: offer.Resources[0], Params: object("uri", text(offer.Resources[0]))})
+		}
+	}
+	subscribe(mcp.MethodSubscribe)
+	others := a.Items
+	a.Items = nil
 	a.addTools(offer, wishes)
-	a.addVariants()
+	a.addVariants(others)
+	subscribe(mcp.MethodUnsubscribe)
 	return a
 }
 
@@ -177,19 +188,21 @@ func (a *Agenda) addTools(offer Offer, wishes Wishes) {
 	}
 }
 
-// addVariants makes some requests again, calls with progress: two at once and then one with other arguments, of two tools,
-// and one that is cancelled and then made once more. Where nothing else can be asked for, these are pings.
-func (a *Agenda) addVariants() {
-	again := slices.Clone(a.Items)
-	isCall := func(item AgendaItem) bool { return item.Method == mcp.MethodCallTool }
-	if calls := slices.DeleteFunc(slices.Clone(again), func(item AgendaItem) bool { return !isCall(item) }); len(calls) > 0 {
-		again = calls
+// addVariants makes some requests in other manners, calls with progress: in front of all calls two at once and then one with
+// other arguments, of two tools, and behind them one that is cancelled and then made once more. Where no tool is called these
+// are other requests, or else pings.
+func (a *Agenda) addVariants(others []AgendaItem) {
+	calls := a.Items
+	again := calls
+	if len(again) == 0 {
+		again = others
 	}
 	if len(again) == 0 {
 		again = []AgendaItem{{Method: mcp.MethodPing}}
 	}
+	a.Items = others
 	with := func(item AgendaItem, how Manner) {
-		item.How, item.Again, item.HasProgress = how, true, isCall(item)
+		item.How, item.Again, item.HasProgress = how, true, item.Method == mcp.MethodCallTool
 		a.add(item)
 	}
 	for _, item := range again[:min(2, len(again))] {
@@ -199,6 +212,7 @@ func (a *Agenda) addVariants() {
 			a.add(AgendaItem{Method: item.Method, Target: item.Target, Params: item.other, HasProgress: true})
 		}
 	}
+	a.Items = append(a.Items, calls...)
 	last := again[len(again)-1]
 	with(last, Cancelled)
 	with(last, Alone)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/transport"
 )
 
@@ -172,13 +173,13 @@ func TestCaller(t *testing.T) {
 		`{"jsonrpc":"2.0","id":2,"method":"tools/list"}`,
 		`{"jsonrpc":"2.0","id":"q","result":{"roots":[{"uri":"file://%DIR","name":"explored"}]}}`,
 		`{"jsonrpc":"2.0","id":3,"method":"tools/list","params":{"cursor":"more"}}`,
-		`{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"write","arguments":{"x":1}}}`,
-		`{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"read","arguments":{"q":"a"}}}`,
-		`{"jsonrpc":"2.0","id":6,"method":"tools/call","params":{"name":"write","arguments":{"x":1},"_meta":{"progressToken":"progress-6"}}}`,
-		`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"write","arguments":{"x":1},"_meta":{"progressToken":"progress-7"}}}`,
-		`{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{"name":"read","arguments":{"q":"a"},"_meta":{"progressToken":"progress-8"}}}`,
-		`{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"read","arguments":{"q":"a"},"_meta":{"progressToken":"progress-9"}}}`,
-		`{"jsonrpc":"2.0","id":10,"method":"tools/call","params":{"name":"read","arguments":{"q":"a2"},"_meta":{"progressToken":"progress-10"}}}`,
+		`{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"write","arguments":{"x":1},"_meta":{"progressToken":"progress-4"}}}`,
+		`{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"write","arguments":{"x":1},"_meta":{"progressToken":"progress-5"}}}`,
+		`{"jsonrpc":"2.0","id":6,"method":"tools/call","params":{"name":"read","arguments":{"q":"a"},"_meta":{"progressToken":"progress-6"}}}`,
+		`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"read","arguments":{"q":"a"},"_meta":{"progressToken":"progress-7"}}}`,
+		`{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{"name":"read","arguments":{"q":"a2"},"_meta":{"progressToken":"progress-8"}}}`,
+		`{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"write","arguments":{"x":1}}}`,
+		`{"jsonrpc":"2.0","id":10,"method":"tools/call","params":{"name":"read","arguments":{"q":"a"}}}`,
 		`{"jsonrpc":"2.0","id":11,"method":"tools/call","params":{"name":"read","arguments":{"q":"a"},"_meta":{"progressToken":"progress-11"}}}`,
 		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":11}}`,
 		`{"jsonrpc":"2.0","id":12,"method":"tools/call","params":{"name":"read","arguments":{"q":"a"},"_meta":{"progressToken":"progress-12"}}}`,
@@ -191,7 +192,7 @@ func TestCaller(t *testing.T) {
 	if offered.Server != "s 2" || offered.Revision != "2025-06-18" || len(offered.Tools) != 5 {
 		t.Errorf("offered: %+v", offered)
 	}
-	if c.Together(7) != 8 || c.Together(8) != 8 || c.Together(12) != 13 || !c.CallsOff(12) || c.CallsOff(8) {
+	if c.Together(5) != 6 || c.Together(7) != 8 || c.Together(8) != 8 || c.Together(12) != 13 || !c.CallsOff(12) || c.CallsOff(8) {
 		t.Errorf("together: %v, called off: %v", c.together, c.calledOff)
 	}
 	text := Choose(offered, Wishes{}).Text()
@@ -206,6 +207,29 @@ func TestCaller(t *testing.T) {
 		if !strings.Contains(text, line) {
 			t.Errorf("the agenda lacks %q:\n%s", line, text)
 		}
+	}
+}
+
+// TestUpdates: the client is subscribed to a resource while it calls tools, where the server tells of changes.
+func TestUpdates(t *testing.T) {
+	c := NewCaller(func(o Offer) Agenda { return Choose(o, Wishes{AllTools: true}) })
+	c.Start()
+	var methods []string
+	for _, frame := range []string{
+		`{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"resources":{"subscribe":true}},"serverInfo":{"name":"s","version":"2"}}}`,
+		`{"jsonrpc":"2.0","id":2,"result":{"tools":[{"name":"write"}]}}`,
+		`{"jsonrpc":"2.0","id":3,"result":{"resources":[{"uri":"a://1","name":"1"},{"uri":"a://2","name":"2"}]}}`,
+		`{"jsonrpc":"2.0","id":4,"result":{"resourceTemplates":[]}}`,
+	} {
+		for _, f := range c.Receive(transport.Frame{Bytes: []byte(frame)}) {
+			m := timeline.MessagesOf(f)[0]
+			methods = append(methods, strings.TrimSpace(m.Method+" "+timeline.TargetOf(m)))
+		}
+	}
+	want := "notifications/initialized, tools/list, resources/list, resources/templates/list, resources/read a://1, resources/read a://2, resources/subscribe a://1, " +
+		"tools/call write, tools/call write, tools/call write, tools/call write, notifications/cancelled, tools/call write, resources/unsubscribe a://1"
+	if got := strings.Join(methods, ", "); got != want {
+		t.Errorf("the client says\n%s\nwant\n%s", got, want)
 	}
 }
 
