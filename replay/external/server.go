@@ -429,8 +429,10 @@ func (s serverPeer) addAboutCall(made choices, frames []frame, i int) {
 		isNext := func(other frame) bool { return other.seq == f.beside[1] && other.isRequest }
 		if at := slices.IndexFunc(frames, isNext); at >= 0 && made.isNew(Quit, f.what+"\n"+frames[at].what) {
 			made.until(Quit, f, frames[at])
-			if !isWeb {
-				made.until(Leave, f, frames[at])
+			for _, last := range f.beside[1:min(3, len(f.beside))] { // two of three wait where two of the same are one
+				if !isWeb {
+					made.add(Choice{Kind: Leave, First: f.seq, Last: last})
+				}
 			}
 			if f.what != frames[at].what {
 				made.until(Swap, f, frames[at])
