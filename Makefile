@@ -103,7 +103,7 @@ soak: soundness ## the long forms of the tests: a million pings, two million ord
 	$(GO) test -count=1 -timeout 120m ./replay/explore/...
 	$(GO) test -count=1 -cpu 1,2,8 -run Token -timeout 60m ./replay/explore
 	$(GO) test -count=1 -race -run Token -timeout 60m ./replay/explore
-	$(NEWEST) -count=1 -cpu 1,2,8 -run Token -timeout 60m $(GOSDK)
+	$(NEWEST) -count=1 -cpu 1,2,8 -run Token -timeout 120m $(GOSDK)
 	$(GO) test -count=1 -run 'TestLaw|TestRecordedHalves|TestAgreement' -timeout 60m ./replay/closed
 	$(if $(INSTALLED),MCPREC_BROWSER=1 $(MAKE) browser,@echo "no browser: the page is not tested in one")
 

@@ -36,25 +36,26 @@ const (
 
 // The kinds of choices of a recorded client.
 const (
-	Ahead      Kind = "ahead"    // the client does not wait for the answer to First
-	Hold       Kind = "hold"     // the client answers no question from First until Last has gone out
-	Busy       Kind = "busy"     // the client answers no question from First until the server is at rest with Last
-	Withdraw   Kind = "withdraw" // the client cancels First when the server is at rest and waits for an answer of the client, and answers then
-	Refuse     Kind = "refuse"   // the client answers the questions behind First with an error, as when its user declines
-	Relist     Kind = "relist"   // the client asks for a list or a resource as soon as the server says behind First that it has changed, and again when the server is at rest
-	Roots      Kind = "roots"    // the client says in the same write as First that its roots have changed
-	Rewalk     Kind = "rewalk"   // the client begins the list of First again in front of First, which asks for a further page of it
-	Reverse    Kind = "reverse"  // the client answers the questions behind First when the server is at rest, the last one first
-	Cancel     Kind = "cancel"   // the client cancels First in the same write
-	LateCancel Kind = "later"    // the client cancels First when the server is at rest, if it is unanswered
-	Quit       Kind = "quit"     // First and Last go out in one write, and the client cancels First when the server is at rest, if it is unanswered
-	Crossed    Kind = "crossed"  // the client cancels First when it is answered, as if the two had crossed on the way
-	Leave      Kind = "leave"    // First and Last go out in one write, and the client ends its output when the server is at rest
-	LateEnd    Kind = "endrest"  // the client ends its output behind First when the server is at rest
-	Term       Kind = "term"     // the client sends SIGTERM behind First when the server is at rest, and ends its output then
-	Gone       Kind = "gone"     // the client reads no more when it sends First, and ends its output when the server is at rest
-	Swap       Kind = "swap"     // First and Last go out in one write, Last in front
-	Order      Kind = "order"    // Frames go out in this order
+	Ahead      Kind = "ahead"     // the client does not wait for the answer to First
+	Hold       Kind = "hold"      // the client answers no question from First until Last has gone out
+	Busy       Kind = "busy"      // the client answers no question from First until the server is at rest with Last
+	Withdraw   Kind = "withdraw"  // the client cancels First when the server is at rest and waits for an answer of the client, and answers then
+	Refuse     Kind = "refuse"    // the client answers the questions behind First with an error, as when its user declines
+	Relist     Kind = "relist"    // the client asks for a list or a resource as soon as the server says behind First that it has changed, and again when the server is at rest
+	Roots      Kind = "roots"     // the client says in the same write as First that its roots have changed
+	Rewalk     Kind = "rewalk"    // the client begins the list of First again in front of First, which asks for a further page of it
+	Reverse    Kind = "reverse"   // the client answers the questions behind First when the server is at rest, the last one first
+	LastFirst  Kind = "lastfirst" // First and Last go out in one write, and the client answers the questions when the server is at rest, the last one first
+	Cancel     Kind = "cancel"    // the client cancels First in the same write
+	LateCancel Kind = "later"     // the client cancels First when the server is at rest, if it is unanswered
+	Quit       Kind = "quit"      // First and Last go out in one write, and the client cancels First when the server is at rest, if it is unanswered
+	Crossed    Kind = "crossed"   // the client cancels First when it is answered, as if the two had crossed on the way
+	Leave      Kind = "leave"     // First and Last go out in one write, and the client ends its output when the server is at rest
+	LateEnd    Kind = "endrest"   // the client ends its output behind First when the server is at rest
+	Term       Kind = "term"      // the client sends SIGTERM behind First when the server is at rest, and ends its output then
+	Gone       Kind = "gone"      // the client reads no more when it sends First, and ends its output when the server is at rest
+	Swap       Kind = "swap"      // First and Last go out in one write, Last in front
+	Order      Kind = "order"     // Frames go out in this order
 )
 
 // The kinds of choices of a recorded client that speaks HTTP.
@@ -104,7 +105,7 @@ var kinds = map[Kind]struct {
 }{
 	Join: {has: withLast}, Split: {has: withAt}, Unread: {has: withLast}, End: {},
 
-	Ahead: {}, Hold: {has: withLast}, Busy: {has: withLast}, Withdraw: {}, Refuse: {}, Relist: {}, Rewalk: {}, Roots: {}, Reverse: {}, Cancel: {}, LateCancel: {}, Quit: {has: withLast}, Crossed: {}, Leave: {has: withLast}, LateEnd: {}, Term: {}, Gone: {}, Swap: {has: withLast}, Order: {has: listed},
+	Ahead: {}, Hold: {has: withLast}, Busy: {has: withLast}, Withdraw: {}, Refuse: {}, Relist: {}, Rewalk: {}, Roots: {}, Reverse: {}, LastFirst: {has: withLast}, Cancel: {}, LateCancel: {}, Quit: {has: withLast}, Crossed: {}, Leave: {has: withLast}, LateEnd: {}, Term: {}, Gone: {}, Swap: {has: withLast}, Order: {has: listed},
 	Cut: {overHTTP: true}, Away: {has: withLast, overHTTP: true}, Deaf: {overHTTP: true}, Reopen: {overHTTP: true}, HangUp: {overHTTP: true}, Part: {overHTTP: true}, Meet: {has: withLast, overHTTP: true},
 
 	Early: {}, Late: {}, Behind: {}, Repeat: {has: withAt}, Ping: {}, Twin: {}, Retract: {}, Change: {toldOnce: true}, Anyway: {}, Stderr: {toldOnce: true}, Close: {},

@@ -162,6 +162,8 @@ func TestChoices(t *testing.T) {
 		{"one behind which it asks, and another request", stdio, []frame{{seq: 4, questions: 1, what: "a"}, {seq: 5, isHello: true, isRequest: true, what: "b"}}, "end4 end5 hold4-5 busy4-5 refuse4"},
 		{"a call in which it asks", stdio, []frame{{seq: 4, isRequest: true, questions: 1}}, "end4 endrest4 cancel4 later4 hold4-4 withdraw4 refuse4 unread4-4 term4 gone4 crossed4"},
 		{"a call of a client that tells of its roots", serverPeer{events: tellingRoots()}, []frame{{seq: 4, isRequest: true}}, "end4 endrest4 cancel4 later4 roots4 unread4-4 term4 gone4 crossed4"},
+		{"two calls in which it asks", stdio, []frame{{seq: 4, isRequest: true, isHello: true, questions: 1, beside: []uint64{4, 5}}, {seq: 5, isRequest: true, isHello: true, questions: 1}},
+			"join4-5 end4 end5 hold4-5 hold5-5 refuse4 refuse5 lastfirst4-5"},
 		{"a page of a list that comes twice", web, []frame{{seq: 4, isPage: true, what: "a"}, {seq: 5, isPage: true, what: "a"}}, "end4 end5 rewalk4"},
 		{"one behind which a list changes", stdio, []frame{{seq: 4, hasChange: true}}, "end4 relist4"},
 		{"two requests over HTTP", web, []frame{{seq: 4, isRequest: true, what: "a"}, {seq: 5, isRequest: true, what: "b"}},

@@ -76,6 +76,7 @@ func serve(fault string) (status int) {
 	asking := map[string]transport.Message{} // the calls of roots, by the ids of their questions
 	tools, listed := 1, 1                    // of the list of tools and in the resource, and as it was told last
 	place := 0                               // in the list of pages
+	var turns []string                       // the ids of its questions, in order
 	isHeld := false                          // by a call that was cancelled
 	var slow []chan bool                     // calls whose end is waited for
 	for {
@@ -112,13 +113,22 @@ func serve(fault string) (status int) {
 					fmt.Println("Ready.")
 				}
 			case "":
-				call, isThere := asking[string(m.ID)]
+				id := string(m.ID)
+				if fault == "takes answers in turn" && len(turns) > 0 {
+					id, turns = turns[0], turns[1:]
+				}
+				call, isThere := asking[id]
 				if m.Error != nil && fault == "waits for a result" {
 					continue
 				}
 				if isThere {
 					roots = string(m.Result) + string(m.Error)
-					delete(asking, string(m.ID))
+					delete(asking, id)
+					if timeline.TargetOf(call) == "model" {
+						roots = ""
+						answer(call, fmt.Sprintf(`{"content":[{"type":"text","text":%q}]}`, string(m.Result)))
+						continue
+					}
 					answer(call, fmt.Sprintf(`{"content":[{"type":"text","text":%q}]}`, roots))
 					continue
 				}
@@ -209,7 +219,15 @@ func serve(fault string) (status int) {
 				if timeline.TargetOf(m) == "roots" {
 					id := fmt.Sprintf("%q", "roots"+string(m.ID))
 					asking[id] = m
+					turns = append(turns, id)
 					fmt.Printf(`{"jsonrpc":"2.0","id":%s,"method":"roots/list"}`+"\n", id)
+					continue
+				}
+				if timeline.TargetOf(m) == "model" {
+					id := fmt.Sprintf("%q", "model"+string(m.ID))
+					asking[id] = m
+					turns = append(turns, id)
+					fmt.Printf(`{"jsonrpc":"2.0","id":%s,"method":"sampling/createMessage","params":{"maxTokens":1,"messages":[]}}`+"\n", id)
 					continue
 				}
 				if timeline.TargetOf(m) == "both" {
@@ -625,6 +643,28 @@ func TestTwoAndTheEnd(t *testing.T) {
 		report, err := Explore(counter(row.fault), row.events, Options{Token: row.token})
 		if err != nil || !strings.HasPrefix(report.Text(), row.want) {
 			t.Errorf("%s, %s: %v, found:\n%s", row.token, row.fault, err, report.Text())
+		}
+	}
+}
+
+// TestLastFirst holds that the questions of two calls are answered in the other order, and that an answer belongs to its id.
+func TestLastFirst(t *testing.T) {
+	events, say := greetedSession(`{"tools":{}}`)
+	for id, tool := range []string{"roots", "model"} {
+		method := map[string]string{"roots": "roots/list", "model": "sampling/createMessage"}[tool]
+		result := map[string]string{"roots": `{"roots":[]}`, "model": `{"role":"assistant","model":"m","content":{"type":"text","text":"yes"}}`}[tool]
+		say(c2s, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%q,"arguments":{}}}`, id+1, tool)
+		say(s2c, `{"jsonrpc":"2.0","id":"%s%d","method":%q,"params":{"maxTokens":1,"messages":[]}}`, tool, id+1, method)
+		say(c2s, `{"jsonrpc":"2.0","id":"%s%d","result":%s}`, tool, id+1, result)
+		say(s2c, `{"jsonrpc":"2.0","id":%d,"result":{"content":[]}}`, id+1)
+	}
+	for fault, want := range map[string]string{
+		"takes answers in turn": "RACE: these calls affect each other: no order of them explains the answers: tools/call roots (#5), tools/call model (#9); reproduced 3 times out of 3\n",
+		"healthy":               "",
+	} {
+		report, err := Explore(counter(fault), *events, Options{Schedules: 30})
+		if err != nil || !strings.HasPrefix(report.Text(), want) || report.Passed() != (want == "") || len(report.Findings) > 1 || len(report.Blocked) > 0 {
+			t.Errorf("%s: %v, found:\n%s", fault, err, report.Text())
 		}
 	}
 }

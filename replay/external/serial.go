@@ -72,8 +72,7 @@ func permutations(list []uint64) (orders [][]uint64) {
 // serialise looks for an order of the calls of a burst that explains its answers. Where none does, the smallest
 // part of the burst that shows it is told.
 func (x *explorer) serialise(schedule Schedule, played play) error {
-	burst := len(schedule) == 1 && (schedule[0].Kind == Join || schedule[0].Kind == Swap)
-	if !burst {
+	if len(schedule) != 1 || !slices.Contains([]Kind{Join, Swap, LastFirst}, schedule[0].Kind) {
 		return nil
 	}
 	var calls []uint64

@@ -393,7 +393,7 @@ func (s serverPeer) choices(frames []frame) [][]Choice {
 		together = slices.DeleteFunc(slices.Clone(frames), func(f frame) bool { return f.isHello })
 	}
 	return append(joins(together), made.inTurn(End, LateEnd, Cancel, LateCancel, Quit, Leave, Swap, Deaf, Reopen, Split, Hold, Busy, Withdraw, Refuse, Relist, Rewalk, Roots,
-		Reverse, Unread, Cut, Away, HangUp, Meet, Part, Term, Gone, Crossed)...)
+		Reverse, LastFirst, Unread, Cut, Away, HangUp, Meet, Part, Term, Gone, Crossed)...)
 }
 
 // addAboutQuestions adds the choices about what the server asks and tells behind a frame.
@@ -410,8 +410,16 @@ func (s serverPeer) addAboutQuestions(made choices, frames []frame, i int) {
 	if f.questions > 0 && f.isRequest && !f.isHello {
 		made.at(Withdraw, f)
 	}
-	if f.questions > 1 && s.URL == "" { // over HTTP each answer has a connection of its own
-		made.at(Reverse, f)
+	if s.URL == "" { // over HTTP each answer has a connection of its own
+		if f.questions > 1 {
+			made.at(Reverse, f)
+		}
+		for _, other := range frames[i+1:] {
+			asksToo := f.questions > 0 && other.questions > 0 && slices.Contains(f.beside, other.seq)
+			if asksToo && f.isRequest && other.isRequest && made.isNew(LastFirst, f.what+"\n"+other.what) {
+				made.until(LastFirst, f, other)
+			}
+		}
 	}
 	if f.hasChange {
 		made.at(Relist, f)
@@ -522,6 +530,8 @@ func (s serverPeer) words(c Choice, name func(uint64) string) string {
 		return fmt.Sprintf("the client begins the list of %s again in front of that page", first)
 	case Reverse:
 		return fmt.Sprintf("the client answers the questions behind %s when the server sleeps, the last one first", first)
+	case LastFirst:
+		return fmt.Sprintf("%s to %s arrive together, and the client answers the questions behind them when the server sleeps, the last one first", first, last)
 	case Cancel:
 		if isWeb {
 			return fmt.Sprintf("the client cancels %s at once", first)

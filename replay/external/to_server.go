@@ -195,7 +195,7 @@ func (p *player) next() (chunk []sending) {
 	last := p.half.together(first)
 	isMore := last != first
 	for _, c := range p.schedule {
-		isBurst := c.Kind == Join || c.Kind == Quit || c.Kind == Leave
+		isBurst := c.Kind == Join || c.Kind == Quit || c.Kind == Leave || c.Kind == LastFirst
 		if isBurst && c.First == first || c.Kind == Swap && c.Last == first {
 			last, isMore = max(last, c.Last), true
 		}
@@ -240,7 +240,7 @@ func (p *player) send(chunk []sending) (how Choice) {
 			case Unread:
 				p.process.Unread = true
 				p.until = c.Last
-			case Hold, Busy, Withdraw, Refuse, Reverse, Relist:
+			case Hold, Busy, Withdraw, Refuse, Reverse, LastFirst, Relist:
 				p.meetQuestions(c, requests)
 			case Rewalk:
 				p.walkAgain(about.what, s.frame)

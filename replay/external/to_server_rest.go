@@ -82,7 +82,7 @@ func (p *player) meetQuestions(c Choice, requests []*request) {
 		}
 	case Refuse:
 		p.refuse = true
-	case Reverse:
+	case Reverse, LastFirst:
 		p.reverse = true
 	case Relist:
 		p.relist = true
@@ -105,8 +105,8 @@ func (p *player) refusal(answer transport.Frame) transport.Frame {
 // call that the client withdraws is cancelled first. A request that got no answer before that is noted: where a person
 // answers, that may take minutes.
 func (p *player) answerLate() bool {
-	isOut := slices.ContainsFunc(p.play.frames, func(f frame) bool { return f.seq == p.busy })
-	if p.busy == 0 || !isOut {
+	at := slices.IndexFunc(p.play.frames, func(f frame) bool { return f.seq == p.busy })
+	if p.busy == 0 || at < 0 {
 		return false
 	}
 	if r := p.called; r != nil {
@@ -116,7 +116,8 @@ func (p *player) answerLate() bool {
 			return true
 		}
 	}
-	if slices.ContainsFunc(p.owed(), func(r *request) bool { return r.seq == p.busy }) && len(p.kept) > 0 {
+	isOwed := slices.ContainsFunc(p.owed(), func(r *request) bool { return r.seq == p.busy })
+	if isOwed && len(p.kept) > 0 && p.play.frames[at].questions == 0 { // it waits for no answer of its own
 		p.play.blocked = append(p.play.blocked, p.busy)
 	}
 	p.release()

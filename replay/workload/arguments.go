@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -40,9 +41,9 @@ func Arguments(schema json.RawMessage) (json.RawMessage, error) {
 	return json.Marshal(value)
 }
 
-// otherArguments returns arguments for a schema that are others in one member, and nil if it knows none. That is a member for
-// which the schema names several values; or else a text or a number, but none that a file or an address may depend on.
-func otherArguments(schema, arguments json.RawMessage) json.RawMessage {
+// otherArguments returns arguments for a schema that are others in one member, if it knows any: with another text or number,
+// but none that a file or an address may depend on, and with a value of which the schema names several.
+func otherArguments(schema, arguments json.RawMessage) (list []json.RawMessage) {
 	root, err := mcp.Value(schema)
 	if err != nil {
 		return nil
@@ -52,7 +53,7 @@ func otherArguments(schema, arguments json.RawMessage) json.RawMessage {
 	top, _ := root.(map[string]any)
 	properties, _ := top["properties"].(map[string]any)
 	m := maker{newChecker(root), new(string)}
-	for _, isNamed := range []bool{true, false} {
+	another := func(isNamed bool) json.RawMessage {
 		for _, name := range slices.Sorted(maps.Keys(properties)) {
 			was, isThere := members[name]
 			if !isNamed && (!isThere || ofName(name) != plainText) {
@@ -67,8 +68,15 @@ func otherArguments(schema, arguments json.RawMessage) json.RawMessage {
 				}
 			}
 		}
+		return nil
 	}
-	return nil
+	for _, isNamed := range []bool{false, true} {
+		changed := another(isNamed)
+		if changed != nil && (len(list) == 0 || !bytes.Equal(list[0], changed)) {
+			list = append(list, changed)
+		}
+	}
+	return list
 }
 
 // others returns values for a schema in place of another: those that it names itself, or one that is made. Was is nil where

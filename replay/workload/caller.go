@@ -9,6 +9,7 @@ import (
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
+	"github.com/mcprec/mcprec/transport/phrase"
 )
 
 // Chooser makes the agenda of what a server offers. It is called once, before the first request behind the lists.
@@ -215,7 +216,7 @@ func answer(m transport.Message) transport.Frame {
 	case mcp.MethodListRoots:
 		result = `{"roots":[{"uri":"file://` + FolderMark + `","name":"explored"}]}`
 	case mcp.MethodCreateMessage:
-		result = `{"role":"assistant","content":{"type":"text","text":"a"},"model":"none","stopReason":"endTurn"}`
+		result = `{"role":"assistant","content":{"type":"text","text":` + string(text(reply(m.Params))) + `},"model":"none","stopReason":"endTurn"}`
 	case mcp.MethodElicit:
 		result = `{"action":"decline"}`
 		if schema := transport.Member(m.Params, "requestedSchema"); schema != nil {
@@ -227,4 +228,17 @@ func answer(m transport.Message) transport.Frame {
 		return transport.Frame{Bytes: fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"mcprec explore does not know this method"}}`, m.ID)}
 	}
 	return transport.Frame{Bytes: fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, result)}
+}
+
+// reply is what the client's model says: something else to each question, so that a server which mixes two up is seen.
+func reply(params json.RawMessage) string {
+	const most = 40
+	var question struct {
+		Messages []struct{ Content json.RawMessage }
+	}
+	_ = json.Unmarshal(params, &question) // what cannot be read is not there
+	if last := len(question.Messages) - 1; last >= 0 {
+		return "a: " + phrase.Clip(transport.MemberText(question.Messages[last].Content, "text"), most)
+	}
+	return "a"
 }

@@ -83,8 +83,8 @@ type AgendaItem struct {
 	How    Manner
 	Again  bool // it was asked for before
 
-	HasProgress bool            // it asks for progress
-	other       json.RawMessage // params for the same target; nil: none are known
+	HasProgress bool              // it asks for progress
+	others      []json.RawMessage // other params for the same target
 }
 
 // Manner is how a request is made.
@@ -135,10 +135,13 @@ func Choose(offer Offer, wishes Wishes) Agenda {
 // addTools adds the calls of the tools, those that the user names first.
 func (a *Agenda) addTools(offer Offer, wishes Wishes) {
 	omit := func(tool, why string) { a.Omitted = append(a.Omitted, Omission{tool, why}) }
-	call := func(tool string, arguments, other json.RawMessage) {
-		item := AgendaItem{Method: mcp.MethodCallTool, Target: tool, Params: object("name", text(tool), "arguments", arguments)}
-		if other != nil {
-			item.other = object("name", text(tool), "arguments", other)
+	call := func(tool string, arguments json.RawMessage, others []json.RawMessage) {
+		params := func(arguments json.RawMessage) json.RawMessage {
+			return object("name", text(tool), "arguments", arguments)
+		}
+		item := AgendaItem{Method: mcp.MethodCallTool, Target: tool, Params: params(arguments)}
+		for _, other := range others {
+			item.others = append(item.others, params(other))
 		}
 		a.add(item)
 	}
@@ -208,8 +211,8 @@ func (a *Agenda) addVariants(others []AgendaItem) {
 	for _, item := range again[:min(2, len(again))] {
 		with(item, Beside)
 		with(item, Alone)
-		if item.other != nil {
-			a.add(AgendaItem{Method: item.Method, Target: item.Target, Params: item.other, HasProgress: true})
+		for _, params := range item.others {
+			a.add(AgendaItem{Method: item.Method, Target: item.Target, Params: params, HasProgress: true})
 		}
 	}
 	a.Items = append(a.Items, calls...)

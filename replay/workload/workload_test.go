@@ -72,10 +72,10 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// TestOtherArguments: another value is taken that the schema names, or else made in place of one that was made.
+// TestOtherArguments: another value is made in place of one that was made, and another taken that the schema names.
 func TestOtherArguments(t *testing.T) {
 	for _, tt := range [][3]string{
-		{`{"properties":{"a":{"type":"string"},"b":{"enum":["x","y"]}},"required":["a","b"]}`, `{"a":"a","b":"x"}`, `{"a":"a","b":"y"}`},
+		{`{"properties":{"a":{"type":"string"},"b":{"enum":["x","y"]}},"required":["a","b"]}`, `{"a":"a","b":"x"}`, `{"a":"a2","b":"x"} {"a":"a","b":"y"}`},
 		{`{"properties":{"b":{"enum":["x","y"],"default":"y"}}}`, `{}`, `{"b":"x"}`},
 		{`{"properties":{"b":{"$ref":"#/$defs/kind"}},"$defs":{"kind":{"enum":["x","y"]}}}`, `{}`, `{"b":"y"}`},
 		{`{"properties":{"b":{"default":"y"}}}`, `{}`, ``},
@@ -86,8 +86,11 @@ func TestOtherArguments(t *testing.T) {
 		{`{"type":"object"}`, `{}`, ``},
 		{``, `{}`, ``},
 	} {
-		got := otherArguments(json.RawMessage(tt[0]), json.RawMessage(tt[1]))
-		if string(got) != tt[2] {
+		var got []string
+		for _, other := range otherArguments(json.RawMessage(tt[0]), json.RawMessage(tt[1])) {
+			got = append(got, string(other))
+		}
+		if strings.Join(got, " ") != tt[2] {
 			t.Errorf("%s in place of %s: %q, want %q", tt[0], tt[1], got, tt[2])
 		}
 	}
@@ -163,6 +166,7 @@ func TestCaller(t *testing.T) {
 		`{"jsonrpc":"2.0","id":2,"result":{"tools":[{"name":"read","inputSchema":{"type":"object","properties":{"q":{"type":"string"}},"required":["q"]},"annotations":{"readOnlyHint":true}},{"name":"far","annotations":{"readOnlyHint":true,"openWorldHint":true}}],"nextCursor":"more"}}`,
 		`{"jsonrpc":"2.0","id":3,"result":{"tools":[{"name":"write"},{"name":"drop"},{"name":"odd","inputSchema":false,"annotations":{"readOnlyHint":true}}]}}`,
 		`{"jsonrpc":"2.0","id":"e","method":"elicitation/create","params":{"requestedSchema":{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}}}`,
+		`{"jsonrpc":"2.0","id":"m","method":"sampling/createMessage","params":{"maxTokens":9,"messages":[{"role":"user","content":{"type":"text","text":"sum it up"}}]}}`,
 		`{"jsonrpc":"2.0","id":"z","method":"unknown/thing"}`,
 	} {
 		hear(c.Receive(transport.Frame{Bytes: []byte(frame)}))
@@ -184,6 +188,7 @@ func TestCaller(t *testing.T) {
 		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":11}}`,
 		`{"jsonrpc":"2.0","id":12,"method":"tools/call","params":{"name":"read","arguments":{"q":"a"},"_meta":{"progressToken":"progress-12"}}}`,
 		`{"jsonrpc":"2.0","id":"e","result":{"action":"accept","content":{"n":1}}}`,
+		`{"jsonrpc":"2.0","id":"m","result":{"role":"assistant","content":{"type":"text","text":"a: sum it up"},"model":"none","stopReason":"endTurn"}}`,
 		`{"jsonrpc":"2.0","id":"z","error":{"code":-32601,"message":"mcprec explore does not know this method"}}`,
 	}
 	if got := strings.Join(said, "\n"); got != strings.Join(want, "\n") {
