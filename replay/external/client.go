@@ -212,13 +212,17 @@ func changeOf(hello json.RawMessage) string {
 	return ""
 }
 
-// answerAnyway returns an answer to a call that was cancelled.
-func answerAnyway(call *timeline.Call) []byte {
+// answerAnyway returns an answer to a call that was cancelled, behind progress if that was asked for.
+func answerAnyway(call *timeline.Call) (lines [][]byte) {
+	const progress = 1_000_000 // more than the server has told
+	if call.Token != "" {
+		lines = append(lines, fmt.Appendf(nil, `{"jsonrpc":"2.0","method":%q,"params":{"progressToken":%s,"progress":%d}}`, mcp.NotificationProgress, call.Token, progress))
+	}
 	body := `"error":{"code":-32800,"message":"cancelled"}`
 	if call.Method == mcp.MethodCallTool {
 		body = `"result":{"content":[{"type":"text","text":"done all the same"}]}`
 	}
-	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,%s}`, call.ID, body)
+	return append(lines, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,%s}`, call.ID, body))
 }
 
 // choices returns the choices of the server that can be made alone, by kind.

@@ -462,23 +462,27 @@ const errorLines = 1 << 20
 
 // interpose sends what the schedule has in front of a frame, and reports whether there was something.
 func (p *clientPlayer) interpose(seq uint64) bool {
-	var line []byte
+	var lines [][]byte
 	switch {
 	case p.once(Ping, seq):
-		line = fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%q,"method":%q}`, pingID, mcp.MethodPing)
+		lines = append(lines, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%q,"method":%q}`, pingID, mcp.MethodPing))
 	case p.changes != "" && p.once(Change, seq):
-		line = fmt.Appendf(nil, `{"jsonrpc":"2.0","method":%q}`, p.changes)
+		lines = append(lines, fmt.Appendf(nil, `{"jsonrpc":"2.0","method":%q}`, p.changes))
 	case len(p.calledOff) > 0 && p.once(Anyway, seq):
-		line = answerAnyway(p.calledOff[0])
+		lines = answerAnyway(p.calledOff[0])
 		p.calledOff = p.calledOff[1:]
 	default:
 		return false
 	}
-	f := transport.Frame{Bytes: line}
-	if m := p.session.take(transport.ServerToClient, f).Messages[0]; m.Kind == transport.Request {
-		p.pinged = m.Call // nothing more is sent until it is answered
+	var chunk []outgoing
+	for _, line := range lines {
+		f := transport.Frame{Bytes: line}
+		if m := p.session.take(transport.ServerToClient, f).Messages[0]; m.Kind == transport.Request {
+			p.pinged = m.Call // nothing more is sent until it is answered
+		}
+		chunk = append(chunk, outgoing{sending: sending{frame: f}, line: line, copies: 1})
 	}
-	p.write([]outgoing{{sending: sending{frame: f}, line: line, copies: 1}})
+	p.write(chunk)
 	return true
 }
 
