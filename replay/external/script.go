@@ -113,12 +113,17 @@ func (w *scriptWriter) quoteAll(text []byte) string {
 func (w *scriptWriter) moves(s *Shown) {
 	w.names = map[string]string{}
 	sent := time.Duration(0)
+	var late [][]byte // what is waited for behind the end of the input
 	for i, m := range s.Moves {
 		switch m.Kind {
 		case Wrote:
 			w.wrote(m)
 			sent = m.At
 		case Heard:
+			if s.endsBusy(i) {
+				late = append(late, m.Frames...)
+				continue
+			}
 			for _, frame := range m.Frames {
 				w.heard(frame)
 			}
@@ -137,6 +142,10 @@ func (w *scriptWriter) moves(s *Shown) {
 			w.line("listen")
 		case Ended:
 			w.line("finish")
+			for _, frame := range late {
+				w.heard(frame)
+			}
+			late = nil
 		case Shut:
 			w.line("shut")
 		case Signaled:
@@ -145,6 +154,22 @@ func (w *scriptWriter) moves(s *Shown) {
 			}
 		}
 	}
+}
+
+// endsBusy reports whether behind a move nothing is sent any more, and the input ends while a call runs: to wait for an answer
+// before that would give the call the time to end.
+func (s *Shown) endsBusy(at int) bool {
+	isBusy := false
+	for _, m := range s.Moves[at+1:] {
+		switch m.Kind {
+		case Heard:
+		case Rested:
+			isBusy = isBusy || m.Busy
+		default:
+			return m.Kind == Ended && isBusy
+		}
+	}
+	return false
 }
 
 // shortestPause is how long a process gets at least to read a message.

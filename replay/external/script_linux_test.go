@@ -21,6 +21,7 @@ func TestScript(t *testing.T) {
 		{"dies", "x1.cancel5", "reproduced: the server ended by itself, with status 3\n", "not reproduced: the server goes on\n"},
 		{"lingers", "x1.default", "reproduced: the server goes on 1 s after its input has closed\n", "not reproduced: the server ended with status 0\n"},
 		{"late", "x1.endrest5", "reproduced: the server ended with status 0, without an answer to tools/call add (id 1)\n", "not reproduced: every call was answered\n"},
+		{"awaits one at its end", "x1.leave5-9", "reproduced: the server ended with status 0, without an answer to tools/call slow (id 3)\n", "not reproduced: every call was answered\n"},
 		{"stays at SIGTERM", "x1.term5", "reproduced: the server goes on 1 s after that and the end of its input\n", "not reproduced: the server ended with status 143\n"},
 		{"stays without output", "x1.gone5", "reproduced: the server goes on 1 s after that and the end of its input\n", "not reproduced: the server ended with status "},
 		{"prints", "x1.default", "what the server said; it breaks the rule that is told above:\n", "what the server said; it breaks the rule that is told above:\n"},
@@ -33,6 +34,9 @@ func TestScript(t *testing.T) {
 			if row.fault == "late" {
 				server.Env = append(server.Env, startsEnv+"="+filepath.Join(t.TempDir(), "starts"))
 				events = events[:6]
+			}
+			if row.fault == "awaits one at its end" {
+				events = slowSession()
 			}
 			report, err := Explore(server, events, Options{Token: row.token, Keep: true})
 			if err != nil || report.Shown == nil {
