@@ -195,3 +195,25 @@ func TestChoices(t *testing.T) {
 		}
 	}
 }
+
+// TestOtherThanPlain holds that a client may print as the answers came, but nothing else; and whatever it likes when something
+// else came sooner or later.
+func TestOtherThanPlain(t *testing.T) {
+	answer := func(seq uint64) frame { return frame{seq: seq, isAnswer: true} }
+	x := &explorer{plain: play{frames: []frame{{seq: 3}, answer(5), answer(6)}, output: "a 1\nb 2\n"}}
+	for _, row := range []struct {
+		frames []frame
+		output string
+		isOK   bool
+	}{
+		{[]frame{{seq: 3}, answer(5), answer(6)}, "a 1\nb 2\n", true},
+		{[]frame{{seq: 3}, answer(5), answer(6)}, "b 2\na 1\n", false},
+		{[]frame{{seq: 3}, answer(6), answer(5)}, "b 2\na 1\n", true},
+		{[]frame{{seq: 3}, answer(6), answer(5)}, "b 1\na 2\n", false},
+		{[]frame{answer(5), {seq: 3}, answer(6)}, "b 1\na 2\n", true},
+	} {
+		if found := x.otherThanPlain(play{frames: row.frames, output: row.output}); (found == nil) != row.isOK {
+			t.Errorf("%v prints %q: %+v", row.frames, row.output, found)
+		}
+	}
+}

@@ -467,8 +467,14 @@ func (x *explorer) playOnce(schedule Schedule, patience child.Patience) (play, e
 func (x *explorer) otherThanPlain(played play) *fault {
 	found := &fault{kind: Different, look: procfs.Look{Activity: procfs.Ended}}
 	isSameOrder := slices.EqualFunc(played.frames, x.plain.frames, func(a, b frame) bool { return a.seq == b.seq })
-	if isSameOrder && played.output != x.plain.output {
-		found.detail = firstDifference(played.output, x.plain.output)
+	output, plain := played.output, x.plain.output
+	if areSameBut(played.frames, x.plain.frames) { // as the answers came it may have printed them
+		output, plain = sortedLines(output), sortedLines(plain)
+		isSameOrder = true
+		found.about = "answers in another order"
+	}
+	if isSameOrder && output != plain {
+		found.detail = firstDifference(output, plain)
 		return found
 	}
 	for _, seq := range slices.Sorted(maps.Keys(x.plain.replies)) {
@@ -481,6 +487,19 @@ func (x *explorer) otherThanPlain(played play) *fault {
 		}
 	}
 	return nil
+}
+
+// areSameBut reports whether the frames of two plays are the same but for the places of answers among answers.
+func areSameBut(played, plain []frame) bool {
+	return !slices.EqualFunc(played, plain, func(a, b frame) bool { return a.seq == b.seq }) &&
+		slices.EqualFunc(played, plain, func(a, b frame) bool { return a.seq == b.seq || a.isAnswer && b.isAnswer })
+}
+
+// sortedLines returns a text with its lines sorted.
+func sortedLines(text string) string {
+	lines := strings.Split(text, "\n")
+	slices.Sort(lines)
+	return strings.Join(lines, "\n")
 }
 
 // playFor plays a schedule again to see a fault that it has shown. Of the rules that are broken only that one counts.
@@ -536,11 +555,14 @@ func (x *explorer) judge(schedule Schedule, played play) error {
 		return nil // a known finding
 	case len(schedule) == 1 && schedule[0].Kind == Meet:
 		return x.compareMeeting(schedule, played)
-	case len(schedule) == 1 && schedule[0].Kind == Reopen:
-		return x.compareNews(schedule, played)
+	case len(schedule) == 1 && (schedule[0].Kind == Reopen || schedule[0].Kind == Part):
+		if err := x.compareNews(schedule, played); err != nil {
+			return err
+		}
+		return x.compareAnswers(schedule, played)
 	case played.isUnjudged && !x.plain.isUnjudged, same(played.answers, x.plain.answers, x.unstable):
 		return nil
-	case len(schedule) == 1 && slices.Contains([]Kind{Split, Reverse, Rewalk, Part}, schedule[0].Kind):
+	case len(schedule) == 1 && slices.Contains([]Kind{Split, Reverse, Rewalk, Quit}, schedule[0].Kind):
 		return x.compareAnswers(schedule, played)
 	}
 	return x.serialise(schedule, played)
@@ -726,6 +748,7 @@ var unequalWhen = map[Kind]string{
 	Reverse: "two questions of the server are answered in the other order",
 	Relist:  "the client asks for a list or a resource as soon as the server says that it has changed, and is told nothing after",
 	Reopen:  "the client opens another standalone stream and ends the first one then",
+	Quit:    "the first of two calls at once is cancelled",
 	Part:    "another client ends its session at the same time",
 	Rewalk:  "the client begins a list again between two of its pages",
 	Meet:    "another client asks at the same time",

@@ -13,7 +13,7 @@ import (
 )
 
 // guest is a second client of a server over HTTP, with a session of its own. It says hello as the recorded client does, and
-// makes one request, under the id of a request of that client, as clients of one SDK count alike; or it ends its session.
+// makes one request, under the id of a request of that client, as clients of one SDK count alike; or it subscribes to the same resources, and ends its session.
 type guest struct {
 	client
 	turn      turn
@@ -76,6 +76,7 @@ func (p *player) invite(c Choice, frame transport.Frame) (beside []sending) {
 	}
 	switch {
 	case c.Kind == Part:
+		p.subscribeGuest()
 		g.isLeaving = true
 	case g.turn == before:
 		p.sendGuest()
@@ -85,6 +86,16 @@ func (p *player) invite(c Choice, frame transport.Frame) (beside []sending) {
 		return []sending{g.request}
 	}
 	return nil
+}
+
+// subscribeGuest subscribes a guest to what the recorded client has subscribed to.
+func (p *player) subscribeGuest() {
+	for _, f := range p.play.frames {
+		if strings.HasPrefix(f.what, mcp.MethodSubscribe+" ") {
+			p.write([]sending{{seq: guestRequest, isGuest: true, frame: recordedFrame(p.events, f.seq)}})
+			p.awaitGuest(func() bool { return p.guest.outcome(guestRequest).isOver })
+		}
+	}
 }
 
 // leave ends the session of a guest that only was there to do so.

@@ -172,14 +172,18 @@ func (x *explorer) difference(answers map[uint64]string, orders *serial) string 
 
 // compareAnswers confirms that a server answers otherwise although its requests are whole and in the recorded order: a
 // message came in two parts, a list was begun again between two of its pages, the answers to its questions came in another
-// order, or another client has left. Of the latter two only a call that fails is a fault: an answer may list what came in the
-// order in which it came, or count the clients.
+// order, another client has left, or one of two calls of a tool was cancelled. Of the latter three only a call that fails is a
+// fault: an answer may list what came in the order in which it came, or count the clients; and what a cancelled call has not
+// done calls of other tools may miss.
 func (x *explorer) compareAnswers(schedule Schedule, played play) error {
 	isExact := schedule[0].Kind == Split || schedule[0].Kind == Rewalk
 	others := func(played play) (list []uint64) {
 		for _, f := range x.plain.frames {
 			answer, isThere := played.answers[f.seq]
 			isOther := isThere && !x.unstable[f.seq] && answer != x.plain.answers[f.seq]
+			if schedule[0].Kind == Quit && (f.seq != schedule[0].Last || f.what != x.what(schedule[0].First)) {
+				continue
+			}
 			if isOther && (isExact || played.failed[f.seq] && !x.plain.failed[f.seq]) {
 				list = append(list, f.seq)
 			}
@@ -256,14 +260,14 @@ func (x *explorer) compareNews(schedule Schedule, played play) error {
 	missing := func(played play) (untold []news) {
 		for _, n := range x.plain.news {
 			isTold := slices.ContainsFunc(played.news, func(other news) bool { return other.what == n.what && other.behind >= n.behind })
-			if n.behind > schedule[0].First && !isTold && !played.isDeaf {
+			if n.behind > schedule[0].First && played.isWhole() && !isTold && !played.isDeaf {
 				untold = append(untold, n)
 			}
 		}
 		return untold
 	}
 	untold := missing(played)
-	found := &fault{kind: Unequal, look: procfs.Look{Activity: procfs.Ended}, at: Reopen}
+	found := &fault{kind: Unequal, look: procfs.Look{Activity: procfs.Ended}, at: schedule[0].Kind}
 	if len(untold) == 0 || x.told[x.keyOf(found)] {
 		return nil
 	}

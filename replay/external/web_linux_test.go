@@ -35,15 +35,15 @@ type webCounter struct {
 	fresh    map[net.Conn]bool // connections without a request so far
 	beside   map[net.Conn]bool // connections that were fresh beside others
 	sessions int
-	sent     []string            // all events, in order
-	hasLeft  bool                // a standalone stream has ended, or its session
-	opened   int                 // standalone streams
-	isOpen   bool                // one of them is
-	alone    http.ResponseWriter // the one that news go to; nil: none
-	deleted  chan struct{}       // is closed when the session is
-	streams  map[string][]string // the events behind the first one, by the id of that one
-	met      []string            // the sessions of the calls that were beside another
-	hasMet   *sync.Cond          // on mu: it is another number
+	sent     []string                       // all events, in order
+	hasLeft  bool                           // a standalone stream has ended, or its session
+	opened   int                            // standalone streams
+	isOpen   bool                           // one of them is
+	alone    map[string]http.ResponseWriter // those that news go to, by session
+	deleted  chan struct{}                  // is closed when the session is
+	streams  map[string][]string            // the events behind the first one, by the id of that one
+	met      []string                       // the sessions of the calls that were beside another
+	hasMet   *sync.Cond                     // on mu: it is another number
 }
 
 func runWebCounter(fault, address string) (status int) {
@@ -56,7 +56,7 @@ func runWebCounter(fault, address string) (status int) {
 		fmt.Fprintln(os.Stderr, "no")
 		return 4
 	}
-	s := &webCounter{fault: fault, fresh: map[net.Conn]bool{}, beside: map[net.Conn]bool{}, streams: map[string][]string{}, deleted: make(chan struct{})}
+	s := &webCounter{fault: fault, fresh: map[net.Conn]bool{}, beside: map[net.Conn]bool{}, streams: map[string][]string{}, alone: map[string]http.ResponseWriter{}, deleted: make(chan struct{})}
 	s.hasMet = sync.NewCond(&s.mu)
 	server := &http.Server{
 		Addr: address, Handler: s, ConnState: s.note,
@@ -140,12 +140,13 @@ func (s *webCounter) get(w http.ResponseWriter, r *http.Request) {
 	_ = http.NewResponseController(w).Flush()
 	if len(events) == 0 {
 		s.mu.Lock()
-		s.alone = w
+		session := r.Header.Get(mcp.HeaderSessionID)
+		s.alone[session] = w
 		s.mu.Unlock()
 		<-r.Context().Done()
 		s.mu.Lock()
-		if s.alone == w || s.fault == "tells nobody behind an older stream" {
-			s.alone = nil
+		if s.alone[session] == w || s.fault == "tells nobody behind an older stream" {
+			delete(s.alone, session)
 		}
 		s.hasLeft = s.hasLeft || s.fault == "ends with a stream" || s.fault == "ends with an older stream" && number < s.opened
 		s.isOpen = false
@@ -159,6 +160,9 @@ func (s *webCounter) end() {
 	defer s.mu.Unlock()
 	if s.fault == "ends every session" {
 		s.hasLeft = true
+	}
+	if s.fault == "tells nobody when one leaves" {
+		clear(s.alone)
 	}
 	select {
 	case <-s.deleted:
@@ -221,9 +225,12 @@ func (s *webCounter) post(w http.ResponseWriter, r *http.Request, m transport.Me
 		}
 		if timeline.TargetOf(m) == "add" {
 			s.count++
-			if s.alone != nil && strings.HasPrefix(s.fault, "tells") {
-				_, _ = io.WriteString(s.alone, "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}\n\n") // an error is the client's end
-				_ = http.NewResponseController(s.alone).Flush()
+			for _, stream := range s.alone {
+				if !strings.HasPrefix(s.fault, "tells") {
+					break
+				}
+				_, _ = io.WriteString(stream, "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}\n\n") // an error is the client's end
+				_ = http.NewResponseController(stream).Flush()
 			}
 		}
 		result = fmt.Sprintf(`{"content":[{"type":"text","text":"%d"}]}`, s.count)
@@ -363,6 +370,9 @@ func TestPart(t *testing.T) {
 	for fault, want := range map[string]string{
 		"ends every session": "LOST: the response ended without an answer to tools/call add (#7): 404 Not Found: no session; reproduced 3 times out of 3\n" +
 			"  another client, with a session of its own, ends that together with tools/call add (#5)\n",
+		"tells nobody when one leaves": "DIFFERENT ANSWER when another client ends its session at the same time: tools/call add (#7); reproduced 3 times out of 3\n" +
+			"  notifications/tools/list_changed came behind that in the recorded order, and comes no more\n",
+		"tells":          "2 orders",
 		"refuses others": "note: the server refused another client while it had one: 400 Bad Request: one client is enough\n2 orders",
 		"healthy":        "2 orders",
 	} {

@@ -100,8 +100,8 @@ const (
 // Omission is a tool that is not called.
 type Omission struct{ Tool, Why string }
 
-// An agenda has at most so many tools, and so many prompts and resources each.
-const mostTools, mostOthers = 12, 2
+// An agenda has at most so many tools, of which so many are called twice at once, and so many prompts and resources each.
+const mostTools, mostPairs, mostOthers = 12, 4, 2
 
 // Choose makes the agenda for an offer. The calls that are made twice at once come first: what a server keeps from one call
 // for the next it does not have then. The client is subscribed to a resource as long as it calls tools.
@@ -192,7 +192,7 @@ func (a *Agenda) addTools(offer Offer, wishes Wishes) {
 }
 
 // addVariants makes some requests in other manners, calls with progress: in front of all calls two at once and then one with
-// other arguments, of two tools, and behind them one that is cancelled and then made once more. Where no tool is called these
+// other arguments, of some tools, and behind them one that is cancelled and then made once more. Where no tool is called these
 // are other requests, or else pings.
 func (a *Agenda) addVariants(others []AgendaItem) {
 	calls := a.Items
@@ -208,7 +208,7 @@ func (a *Agenda) addVariants(others []AgendaItem) {
 		item.How, item.Again, item.HasProgress = how, true, item.Method == mcp.MethodCallTool
 		a.add(item)
 	}
-	for _, item := range again[:min(2, len(again))] {
+	for _, item := range again[:min(mostPairs, len(again))] {
 		with(item, Beside)
 		with(item, Alone)
 		for _, params := range item.others {
