@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
@@ -188,7 +189,7 @@ func TestChoices(t *testing.T) {
 		mcp.NotificationMessage: true, mcp.NotificationResourceUpdated: true, mcp.NotificationToolListChanged: true,
 		mcp.NotificationProgress: false, mcp.NotificationCancelled: false, mcp.MethodListRoots: false, "": false,
 	} {
-		p := clientPlayer{start: 1, first: 1, session: newPlayedSession(transport.ClientToServer, false, func(*fault, transport.Frame) {})}
+		p := clientPlayer{start: 1, first: 1, told: map[string]uint64{}, session: newPlayedSession(transport.ClientToServer, false, func(*fault, transport.Frame) {})}
 		p.describe(sending{seq: 3, frame: transport.Frame{Bytes: []byte(`{"jsonrpc":"2.0","method":"` + method + `"}`)}})
 		if got := p.play.frames[0].isNotice; got != want {
 			t.Errorf("%q may be repeated: %v", method, got)
@@ -214,6 +215,23 @@ func TestOtherThanPlain(t *testing.T) {
 	} {
 		if found := x.otherThanPlain(play{frames: row.frames, output: row.output}); (found == nil) != row.isOK {
 			t.Errorf("%v prints %q: %+v", row.frames, row.output, found)
+		}
+	}
+}
+
+// TestAnswerAnew holds that a client which asks once for what has changed twice gets the list as it is then.
+func TestAnswerAnew(t *testing.T) {
+	p := clientPlayer{
+		session: newPlayedSession(transport.ClientToServer, false, func(*fault, transport.Frame) {}), pages: map[*timeline.Call]string{}, told: map[string]uint64{},
+		lists: recordedLists{mcp.MethodListTools: {{6, []byte(`"old"`)}, {12, []byte(`"new"`)}}},
+	}
+	m := p.session.take(transport.ClientToServer, transport.Frame{Bytes: []byte(`{"jsonrpc":"2.0","id":7,"method":"tools/list"}`)}).Messages[0]
+	p.pages[m.Call] = pageOf(m.Message)
+	for changed, want := range map[uint64]string{0: "old", 5: "old", 9: "new", 20: "old"} { // behind 20 the recording has none
+		p.told[mcp.MethodListTools] = changed
+		got := p.answerAnew(6, transport.Frame{Bytes: []byte(`{"jsonrpc":"2.0","id":7,"result":"old"}`)})
+		if string(got.Bytes) != `{"jsonrpc":"2.0","id":7,"result":"`+want+`"}` {
+			t.Errorf("when a change was told at %d: %s, want the %s one", changed, got.Bytes, want)
 		}
 	}
 }

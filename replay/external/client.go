@@ -155,9 +155,32 @@ func mayRepeat(method string) bool {
 	return false
 }
 
-// recordedLists are the latest recorded answers to the requests of lists, each by what pageOf says of its request. A
-// client asks for a list again when it hears that the list has changed; the recording may have asked once.
-type recordedLists map[string]json.RawMessage
+// recordedLists are the recorded answers to the requests of lists, in order, each by what pageOf says of its request. A client
+// asks for a list again when it hears that the list has changed; the recording may have asked once.
+type recordedLists map[string][]recordedList
+
+type recordedList struct {
+	event  uint64
+	result json.RawMessage
+}
+
+// behind returns the list of a page as the server has it when it has told of a change by an event; nil if there is none.
+func (l recordedLists) behind(page string, event uint64) json.RawMessage {
+	for _, list := range l[page] {
+		if list.event > event {
+			return list.result
+		}
+	}
+	return nil
+}
+
+// latest returns the last list of a page; nil if there is none.
+func (l recordedLists) latest(page string) json.RawMessage {
+	if list := l[page]; len(list) > 0 {
+		return list[len(list)-1].result
+	}
+	return nil
+}
 
 // listsOf returns the lists of a recording.
 func listsOf(events []store.Event) recordedLists {
@@ -171,7 +194,8 @@ func listsOf(events []store.Event) recordedLists {
 			case m.Kind == transport.Request && isList(m.Method):
 				pages[m.Call] = pageOf(m.Message)
 			case m.Role == timeline.Answers && m.Result != nil && pages[m.Call] != "":
-				lists[pages[m.Call]] = m.Result
+				page := pages[m.Call]
+				lists[page] = append(lists[page], recordedList{e.Seq, m.Result})
 			}
 		}
 	}

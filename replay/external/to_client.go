@@ -62,9 +62,10 @@ type clientPlayer struct {
 	twin   *timeline.Call // a question that is asked twice, the second time; nil: none
 	// calledOff are the client's calls that it has cancelled and that have no answer.
 	calledOff []*timeline.Call
-	changes   string          // what the server may say of a list, see [changeOf]
-	made      map[moment]bool // what this server has done in front of a frame
-	counts    []int           // of each frame in play: how many frames of the client came before it
+	told      map[string]uint64 // by the method of a list: the event of the latest change of it that the server has told
+	changes   string            // what the server may say of a list, see [changeOf]
+	made      map[moment]bool   // what this server has done in front of a frame
+	counts    []int             // of each frame in play: how many frames of the client came before it
 	play      play
 }
 
@@ -206,6 +207,7 @@ func (p *clientPlayer) begin(start int) {
 	})
 	p.asked = map[*timeline.Call]uint64{}
 	p.pages = map[*timeline.Call]string{}
+	p.told = map[string]uint64{}
 	p.able, p.ahead = map[uint64]int{}, map[uint64]bool{}
 	p.pinged, p.twin, p.isOver, p.calledOff = nil, nil, false, nil
 	p.made = map[moment]bool{}
@@ -287,6 +289,8 @@ func (p *clientPlayer) take(frames []transport.Frame) {
 		seq := p.server.Seq(p.number)
 		if seq == 0 {
 			f = p.answerAgain(f)
+		} else {
+			f = p.answerAnew(seq, f)
 		}
 		p.ready = append(p.ready, sending{number: p.number, seq: seq, frame: f})
 		p.number++
@@ -307,11 +311,28 @@ func (p *clientPlayer) take(frames []transport.Frame) {
 func (p *clientPlayer) answerAgain(f transport.Frame) transport.Frame {
 	for _, m := range timeline.MessagesOf(f) {
 		for _, call := range p.calls() {
-			list := p.lists[p.pages[call]]
+			list := p.lists.latest(p.pages[call])
 			if m.Error != nil && call.Key() == mcp.KeyOf(m.ID) && list != nil {
 				f.Bytes = fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, list)
 				p.heard-- // its request is not of the recording
 				return f
+			}
+		}
+	}
+	return f
+}
+
+// answerAnew returns the answer to a list as the server has it by now: the client may have asked once where the recorded one
+// asked behind each change.
+func (p *clientPlayer) answerAnew(seq uint64, f transport.Frame) transport.Frame {
+	for _, m := range timeline.MessagesOf(f) {
+		for _, call := range p.calls() {
+			changed := p.told[call.Method]
+			if m.Result == nil || call.Key() != mcp.KeyOf(m.ID) || changed < seq {
+				continue
+			}
+			if list := p.lists.behind(p.pages[call], changed); list != nil {
+				f.Bytes = fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, list)
 			}
 		}
 	}
@@ -570,6 +591,9 @@ func (p *clientPlayer) describe(s sending) {
 	for _, m := range p.session.take(transport.ServerToClient, s.frame).Messages {
 		about.what = strings.TrimSpace(m.Method + " " + timeline.TargetOf(m.Message))
 		about.isNotice = mayRepeat(m.Method)
+		if list := listOf[m.Method]; list != "" && s.seq != 0 {
+			p.told[list] = s.seq
+		}
 		switch m.Kind {
 		case transport.Request:
 			about.isRequest = true
