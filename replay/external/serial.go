@@ -181,10 +181,11 @@ func (x *explorer) compareAnswers(schedule Schedule, played play) error {
 		for _, f := range x.plain.frames {
 			answer, isThere := played.answers[f.seq]
 			isOther := isThere && !x.unstable[f.seq] && answer != x.plain.answers[f.seq]
-			if schedule[0].Kind == Quit && (f.seq != schedule[0].Last || f.what != x.what(schedule[0].First)) {
+			isQuit := schedule[0].Kind == Quit
+			if isQuit && (f.seq != schedule[0].Last || f.what != x.what(schedule[0].First)) {
 				continue
 			}
-			if isOther && (isExact || played.failed[f.seq] && !x.plain.failed[f.seq]) {
+			if isOther && (isExact || played.failed[f.seq] && (isQuit || !x.plain.failed[f.seq])) { // made arguments may fail anyway
 				list = append(list, f.seq)
 			}
 		}
