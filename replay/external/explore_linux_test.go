@@ -292,7 +292,7 @@ func answerLater(m transport.Message, isSecond bool, done chan bool) {
 	if isSecond {
 		time.Sleep(time.Second)
 	}
-	time.Sleep(50 * time.Millisecond)
+	time.Sleep(200 * time.Millisecond)
 	fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":{"content":[],"isError":%v}}`+"\n", m.ID, isSpoilt.Load())
 	running.Add(-1)
 	done <- true
