@@ -251,7 +251,8 @@ func (c choices) until(kind Kind, f, last frame) {
 	c.add(Choice{Kind: kind, First: f.seq, Last: last.seq})
 }
 
-// isNew reports whether it is asked for the first time of a kind and what its choice is about: once is enough for some.
+// isNew reports whether it was not asked before for a kind and what its choice is about: of some kinds one choice for each
+// thing is enough.
 func (c choices) isNew(kind Kind, what string) bool {
 	key := string(kind) + "\n" + what
 	isNew := !c.told[key]

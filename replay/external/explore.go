@@ -468,7 +468,7 @@ func (x *explorer) otherThanPlain(played play) *fault {
 	found := &fault{kind: Different, look: procfs.Look{Activity: procfs.Ended}}
 	isSameOrder := slices.EqualFunc(played.frames, x.plain.frames, func(a, b frame) bool { return a.seq == b.seq })
 	output, plain := played.output, x.plain.output
-	if areSameBut(played.frames, x.plain.frames) { // as the answers came it may have printed them
+	if haveAnswersMoved(played.frames, x.plain.frames) { // it may print an answer when that comes
 		output, plain = sortedLines(output), sortedLines(plain)
 		isSameOrder = true
 		found.about = "answers in another order"
@@ -489,8 +489,8 @@ func (x *explorer) otherThanPlain(played play) *fault {
 	return nil
 }
 
-// areSameBut reports whether the frames of two plays are the same but for the places of answers among answers.
-func areSameBut(played, plain []frame) bool {
+// haveAnswersMoved reports whether two plays differ, and only in which answer stood where.
+func haveAnswersMoved(played, plain []frame) bool {
 	return !slices.EqualFunc(played, plain, func(a, b frame) bool { return a.seq == b.seq }) &&
 		slices.EqualFunc(played, plain, func(a, b frame) bool { return a.seq == b.seq || a.isAnswer && b.isAnswer })
 }

@@ -180,7 +180,9 @@ func serve(fault string) (status int) {
 				roots = "" // which is asked for again
 				isHeld = fault == "waits for its new roots"
 			case "notifications/cancelled":
-				isSpoilt.Store(fault == "spoils what runs")
+				if fault == "spoils what runs" {
+					close(spoilt)
+				}
 				isHeld = fault == "holds what is cancelled" && len(asking) > 0 && i == 0
 				if id := timeline.CancelledID(m); fault == "dies" || fault == "dies of a late cancellation" && answered[string(id)] {
 					fmt.Fprintln(os.Stderr, "boom")
@@ -241,10 +243,15 @@ func serve(fault string) (status int) {
 					continue
 				}
 				if timeline.TargetOf(m) == "slow" {
-					if fault != "awaits one at its end" || len(slow) == 0 {
-						slow = append(slow, make(chan bool, 2))
+					if running.Add(1) > 1 && fault == "awaits one at its end" {
+						continue
 					}
-					go answerLater(m, running.Add(1) > 1, slow[len(slow)-1])
+					var spoils chan bool
+					if fault == "spoils what runs" && len(messages) > 1 { // the first of the two is cancelled
+						spoils = spoilt
+					}
+					slow = append(slow, make(chan bool, 1))
+					go answerLater(m, spoils, slow[len(slow)-1])
 					continue
 				}
 				if timeline.TargetOf(m) == "work" {
@@ -281,19 +288,20 @@ func serve(fault string) (status int) {
 	}
 }
 
-// isSpoilt is set if the calls that run fail with a cancelled one.
-var isSpoilt atomic.Bool
+// spoilt is closed when the calls that run fail with a cancelled one.
+var spoilt = make(chan bool)
 
 // running counts the calls that answerLater has not answered.
 var running atomic.Int32
 
-// answerLater answers a call, the second of two much later, and says so. The channel has room for that.
-func answerLater(m transport.Message, isSecond bool, done chan bool) {
-	if isSecond {
-		time.Sleep(time.Second)
+// answerLater answers a call on a timer, or with a failure when it is spoilt, and says so.
+func answerLater(m transport.Message, spoils, done chan bool) {
+	if spoils == nil {
+		time.Sleep(50 * time.Millisecond)
+	} else {
+		<-spoils
 	}
-	time.Sleep(200 * time.Millisecond)
-	fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":{"content":[],"isError":%v}}`+"\n", m.ID, isSpoilt.Load())
+	fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":{"content":[],"isError":%v}}`+"\n", m.ID, spoils != nil)
 	running.Add(-1)
 	done <- true
 }

@@ -13,7 +13,8 @@ import (
 )
 
 // guest is a second client of a server over HTTP, with a session of its own. It says hello as the recorded client does, and
-// makes one request, under the id of a request of that client, as clients of one SDK count alike; or it subscribes to the same resources, and ends its session.
+// makes one request, under the id of a request of that client, as clients of one SDK count alike. Or it subscribes to what that
+// client has subscribed to, and ends its session.
 type guest struct {
 	client
 	turn      turn
@@ -51,7 +52,7 @@ const refused = "refused: "
 // invite brings another client, which says hello and comes to rest. It returns the request of that client if it is to go out
 // with a frame of the recorded one.
 func (p *player) invite(c Choice, frame transport.Frame) (beside []sending) {
-	own, asks := timeline.MessagesOf(frame), timeline.MessagesOf(recordedFrame(p.events, c.Last)) // the same of a Part
+	own, asks := timeline.MessagesOf(frame), timeline.MessagesOf(recordedFrame(p.events, c.Last)) // a Part has only one, which a guest does not send
 	if p.http == nil || len(own) != 1 || len(asks) != 1 {
 		return nil
 	}

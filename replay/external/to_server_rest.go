@@ -314,8 +314,8 @@ func (p *player) awaitEnd(patience child.Patience) (look procfs.Look) {
 	}
 }
 
-// await hears the server until something has come to pass and it is at rest, or nothing is worth waiting for. proceed makes
-// what is to be asked for when the server is at rest, and reports whether there was anything.
+// await hears the server until isDone and it is at rest, or until nothing is worth waiting for. proceed makes a request that is
+// due when the server is at rest, and reports whether there was one.
 func (p *player) await(isDone, proceed func() bool) {
 	for began := time.Now(); ; {
 		look, isMoved := p.process.Settle(p.patience)

@@ -89,7 +89,7 @@ func (w *Watcher) Look() Look {
 // pass is one look at every thread.
 type pass struct {
 	Look
-	threads []string // how each one sleeps, and how long it has run; of one that has ended where it is
+	threads []string // how each one sleeps, and how long it has run; of one that has ended only its place in /proc
 	full    bool
 }
 
@@ -98,17 +98,17 @@ func (w *Watcher) pass() *pass {
 	tree := w.tree()
 	for _, pid := range tree {
 		list := tasks(pid)
-		if len(list) == 0 && pid != w.pid { // it has just ended: who has waited for it goes on
+		if len(list) == 0 && pid != w.pid { // It ended a moment ago, and may have woken its parent, which was looked at before.
 			p.Activity = Busy
 			return p
 		}
 		for _, dir := range list {
 			t := w.thread(dir)
 			switch t.state {
-			case 'X': // the same
+			case 'X': // The same.
 				p.Activity = Busy
 				return p
-			case 'Z': // in both passes, or it has just ended
+			case 'Z': // If it is not there in the other pass it has ended in between.
 				p.threads = append(p.threads, dir)
 				continue
 			}
