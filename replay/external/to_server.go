@@ -399,9 +399,8 @@ func (p *player) rest() (isOver bool) {
 			}
 		}
 		p.play.trace.rest(len(p.owed()) > 0)
-		p.cancelLate()
 		isWorthIt := p.patience.IsWorthIt(look, time.Since(began))
-		if p.leaveStream() || p.cancelAnswered() || p.answerReversed() || p.sendGuestLate() || !isWorthIt && (p.answerLate() || p.listAgain()) {
+		if p.leaveStream() || p.cancelLate() || p.cancelAnswered() || p.answerReversed() || p.sendGuestLate() || !isWorthIt && (p.answerLate() || p.listAgain()) {
 			continue
 		}
 		if p.play.found != nil { // of a list

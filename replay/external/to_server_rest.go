@@ -14,8 +14,8 @@ import (
 	"github.com/mcprec/mcprec/transport/procfs"
 )
 
-// cancelLate cancels the requests that the schedule cancels when the server is at rest.
-func (p *player) cancelLate() {
+// cancelLate cancels the requests that the schedule cancels when the server is at rest, and reports whether there was one.
+func (p *player) cancelLate() (isCancelled bool) {
 	for _, c := range p.schedule {
 		if c.Kind != LateCancel && c.Kind != Quit {
 			continue
@@ -24,9 +24,11 @@ func (p *player) cancelLate() {
 			if r.seq == c.First {
 				p.write(p.cancel([]*request{r}))
 			}
+				isCancelled = true
 		}
 	}
 }
+	return isCancelled
 
 // cancelAnswered cancels an answered request that the schedule cancels then, and reports whether there was one. Who is
 // cancelled should ignore that (basic/utilities/cancellation).
