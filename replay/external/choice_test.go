@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcprec/mcprec/replay/standin"
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
@@ -222,11 +223,11 @@ func TestOtherThanPlain(t *testing.T) {
 // TestAnswerAnew holds that a client which asks once for what has changed twice gets the list as it is then.
 func TestAnswerAnew(t *testing.T) {
 	p := clientPlayer{
-		session: newPlayedSession(transport.ClientToServer, false, func(*fault, transport.Frame) {}), pages: map[*timeline.Call]string{}, told: map[string]uint64{},
-		lists: recordedLists{mcp.MethodListTools: {{6, []byte(`"old"`)}, {12, []byte(`"new"`)}}},
+		session: newPlayedSession(transport.ClientToServer, false, func(*fault, transport.Frame) {}), reads: map[*timeline.Call]standin.Reading{}, told: map[string]uint64{},
+		versions: standin.Versions{mcp.MethodListTools: {{Event: 6, Result: []byte(`"old"`)}, {Event: 12, Result: []byte(`"new"`)}}},
 	}
 	m := p.session.take(transport.ClientToServer, transport.Frame{Bytes: []byte(`{"jsonrpc":"2.0","id":7,"method":"tools/list"}`)}).Messages[0]
-	p.pages[m.Call] = pageOf(m.Message)
+	p.reads[m.Call] = standin.ReadingOf(m.Message)
 	for changed, want := range map[uint64]string{0: "old", 5: "old", 9: "new", 20: "old"} { // behind 20 the recording has none
 		p.told[mcp.MethodListTools] = changed
 		got := p.answerAnew(6, transport.Frame{Bytes: []byte(`{"jsonrpc":"2.0","id":7,"result":"old"}`)})

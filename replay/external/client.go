@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/mcprec/mcprec/replay/external/child"
 	"github.com/mcprec/mcprec/replay/match"
+	"github.com/mcprec/mcprec/replay/standin"
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
@@ -94,8 +96,9 @@ func (c clientPeer) play(schedule Schedule, patience child.Patience) (played pla
 	err = child.InPlace(c.Folder, c.stop, c.asks, func(at child.Place) error {
 		p := &clientPlayer{
 			schedule: schedule, patience: patience, dir: at.Dir, recorded: c.Folder, events: c.events, rules: c.rules, mark: c.mark(),
-			before: heardBefore(c.events), lists: listsOf(c.events), hasDiscover: hasDiscover(c.events), play: play{replies: map[uint64]string{}, trace: newTrace(c.keeps)},
+			before: heardBefore(c.events), hasDiscover: hasDiscover(c.events), play: play{replies: map[uint64]string{}, missed: map[string]uint64{}, heeds: map[string]bool{}, trace: newTrace(c.keeps)},
 		}
+		p.causes, p.versions = standin.Changes(c.events)
 		if err := p.launch(c.Client, at); err != nil {
 			return err
 		}
@@ -153,63 +156,6 @@ func mayRepeat(method string) bool {
 		return true
 	}
 	return false
-}
-
-// recordedLists are the recorded answers to the requests of lists, in order, each by what pageOf says of its request. A client
-// asks for a list again when it hears that the list has changed; the recording may have asked once.
-type recordedLists map[string][]recordedList
-
-type recordedList struct {
-	event  uint64
-	result json.RawMessage
-}
-
-// behind returns the list of a page as the server has it when it has told of a change by an event; nil if there is none.
-func (l recordedLists) behind(page string, event uint64) json.RawMessage {
-	for _, list := range l[page] {
-		if list.event > event {
-			return list.result
-		}
-	}
-	return nil
-}
-
-// latest returns the last list of a page; nil if there is none.
-func (l recordedLists) latest(page string) json.RawMessage {
-	if list := l[page]; len(list) > 0 {
-		return list[len(list)-1].result
-	}
-	return nil
-}
-
-// listsOf returns the lists of a recording.
-func listsOf(events []store.Event) recordedLists {
-	lists := recordedLists{}
-	pages := map[*timeline.Call]string{}
-	model := timeline.NewModel(timeline.All)
-	for _, e := range events {
-		for _, m := range model.Take(e).Messages {
-			switch {
-			case m.Call == nil || m.Call.Dir != transport.ClientToServer:
-			case m.Kind == transport.Request && isList(m.Method):
-				pages[m.Call] = pageOf(m.Message)
-			case m.Role == timeline.Answers && m.Result != nil && pages[m.Call] != "":
-				page := pages[m.Call]
-				lists[page] = append(lists[page], recordedList{e.Seq, m.Result})
-			}
-		}
-	}
-	return lists
-}
-
-func isList(method string) bool {
-	return method == mcp.MethodListTools || method == mcp.MethodListPrompts ||
-		method == mcp.MethodListResources || method == mcp.MethodListResourceTemplates
-}
-
-// pageOf names the list that a request asks for, and its page.
-func pageOf(request transport.Message) string {
-	return request.Method + string(transport.Member(request.Params, "cursor"))
 }
 
 // changeOf returns what a server may say of a list that it has declared in its answer to initialize; "": nothing.
@@ -481,4 +427,126 @@ func (p *clientPlayer) fail(kind Fault, look procfs.Look, detail string) {
 	}
 	slices.Sort(found.events)
 	p.play.found = found
+}
+
+// otherThanPlain finds what a client printed, or answered the server, otherwise than in the recorded order. Its roots may have
+// changed when the server asks for them sooner or later.
+func (x *explorer) otherThanPlain(played play) *fault {
+	found := &fault{kind: Different, look: procfs.Look{Activity: procfs.Ended}}
+	if len(played.changes) > 0 {
+		return x.otherAtChange(played)
+	}
+	isSameOrder := slices.EqualFunc(played.frames, x.plain.frames, func(a, b frame) bool { return a.seq == b.seq })
+	output, plain := played.output, x.plain.output
+	if haveAnswersMoved(played.frames, x.plain.frames) { // it may print an answer when that comes
+		output, plain = sortedLines(output), sortedLines(plain)
+		isSameOrder = true
+		found.about = "answers in another order"
+	}
+	if isSameOrder && output != plain {
+		found.detail = firstDifference(output, plain)
+		return found
+	}
+	if missed := x.missedChange(played); missed != "" && sortedLines(output) != sortedLines(plain) {
+		found.about = "a change while it lists"
+		found.detail = missed + "\n  " + firstDifference(output, plain)
+		return found
+	}
+	for _, seq := range slices.Sorted(maps.Keys(x.plain.replies)) {
+		reply, isThere := played.replies[seq]
+		if isThere && reply != x.plain.replies[seq] && (isSameOrder || x.what(seq) != mcp.MethodListRoots) {
+			found.events = []uint64{seq}
+			found.about = x.what(seq) // of several questions of a kind the first is enough
+			found.detail = fmt.Sprintf("by\n    %s\n  and in the recorded order by\n    %s", clip(reply), clip(x.plain.replies[seq]))
+			return found
+		}
+	}
+	return nil
+}
+
+// missedChange says which change a client has missed whose like it heeds in the recorded order: it was told of it while it read
+// what has changed, so that its answer may be older, and did not read it again. "": none.
+func (x *explorer) missedChange(played play) string {
+	for _, subject := range slices.Sorted(maps.Keys(played.missed)) {
+		if x.plain.missed[subject] == 0 && x.plain.heeds[subject] {
+			return fmt.Sprintf("it was told while it waited for %s that this had changed (#%d), and did not ask for it again", subject, played.missed[subject])
+		}
+	}
+	return ""
+}
+
+// otherAtChange finds what a client prints that was told of a change that was none, if it is told of such a change in the
+// recorded order as well. It may ask for lists more often, and print of them more often: it must print each word that it prints
+// in the recorded order, as often as there, and no other word.
+func (x *explorer) otherAtChange(played play) *fault {
+	isTold := func(change string) bool {
+		return slices.ContainsFunc(x.plain.frames, func(f frame) bool { return f.what == change })
+	}
+	if !slices.ContainsFunc(played.changes, isTold) {
+		return nil
+	}
+	times := map[string]int{}
+	for word := range strings.FieldsSeq(unnumbered(x.plain.output)) {
+		times[word]++
+	}
+	detail := ""
+	for i, line := range strings.Split(played.output, "\n") {
+		for word := range strings.FieldsSeq(unnumbered(line)) {
+			if _, isPlain := times[word]; !isPlain && detail == "" {
+				detail = fmt.Sprintf("line %d is\n    %s\n  and in the recorded order it prints no such line", i+1, clip(line))
+			}
+			times[word]--
+		}
+	}
+	for i, line := range strings.Split(x.plain.output, "\n") {
+		for word := range strings.FieldsSeq(unnumbered(line)) {
+			if times[word] > 0 && detail == "" {
+				detail = fmt.Sprintf("it does not print, as in the recorded order in line %d\n    %s", i+1, clip(line))
+			}
+		}
+	}
+	if detail == "" {
+		return nil
+	}
+	return &fault{kind: Different, look: procfs.Look{Activity: procfs.Ended}, about: "a change that was none", detail: detail}
+}
+
+// unnumbered returns a text without its digits: how often something was told may stand in it.
+func unnumbered(text string) string {
+	return strings.Map(func(r rune) rune {
+		if '0' <= r && r <= '9' {
+			return -1
+		}
+		return r
+	}, text)
+}
+
+// haveAnswersMoved reports whether two plays differ, and only in which answer stood where.
+func haveAnswersMoved(played, plain []frame) bool {
+	return !slices.EqualFunc(played, plain, func(a, b frame) bool { return a.seq == b.seq }) &&
+		slices.EqualFunc(played, plain, func(a, b frame) bool { return a.seq == b.seq || a.isAnswer && b.isAnswer })
+}
+
+// sortedLines returns a text with its lines sorted.
+func sortedLines(text string) string {
+	lines := strings.Split(text, "\n")
+	slices.Sort(lines)
+	return strings.Join(lines, "\n")
+}
+
+// firstDifference shows the first line that differs between two outputs.
+func firstDifference(output, plain string) string {
+	is, was := strings.Split(output, "\n"), strings.Split(plain, "\n")
+	for i := range max(len(is), len(was)) {
+		line := func(lines []string) string {
+			if i < len(lines) {
+				return clip(lines[i])
+			}
+			return "nothing more"
+		}
+		if line(is) != line(was) || i >= len(is) || i >= len(was) {
+			return fmt.Sprintf("line %d is\n    %s\n  and in the recorded order\n    %s", i+1, line(is), line(was))
+		}
+	}
+	return ""
 }

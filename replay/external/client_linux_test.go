@@ -47,6 +47,12 @@ func call(fault, server string) (status int) {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
+	if strings.HasPrefix(fault, "lists") {
+		(&lister{fault: fault, in: c.in}).run(c.out)
+		_ = c.in.Close()
+		_ = wait()
+		return 0
+	}
 	if strings.HasPrefix(fault, "follows") {
 		status := c.follow()
 		_ = c.in.Close()

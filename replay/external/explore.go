@@ -14,7 +14,6 @@ import (
 	"github.com/mcprec/mcprec/replay/external/child"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport/leftover"
-	"github.com/mcprec/mcprec/transport/mcp"
 	"github.com/mcprec/mcprec/transport/procfs"
 )
 
@@ -454,7 +453,7 @@ func (x *explorer) playOnce(schedule Schedule, patience child.Patience) (play, e
 	played, err := x.peer.play(schedule, patience)
 	played.patience = patience
 	saysMore := func(c Choice) bool {
-		return c.Kind == Repeat || c.Kind == Twin || c.Kind == Retract || c.Kind == Change || c.Kind == Anyway || c.Kind == Stderr
+		return c.Kind == Repeat || c.Kind == Twin || c.Kind == Retract || c.Kind == Anyway || c.Kind == Stderr || c.Kind == Change && len(schedule) > 1
 	}
 	if err == nil && x.SameOutput && len(schedule) > 0 && !slices.ContainsFunc(schedule, saysMore) && played.found == nil && !played.isUnjudged {
 		played.found = x.otherThanPlain(played)
@@ -462,67 +461,10 @@ func (x *explorer) playOnce(schedule Schedule, patience child.Patience) (play, e
 	return played, err
 }
 
-// otherThanPlain finds what a client printed, or answered the server, otherwise than in the recorded order. Its roots may have
-// changed when the server asks for them sooner or later.
-func (x *explorer) otherThanPlain(played play) *fault {
-	found := &fault{kind: Different, look: procfs.Look{Activity: procfs.Ended}}
-	isSameOrder := slices.EqualFunc(played.frames, x.plain.frames, func(a, b frame) bool { return a.seq == b.seq })
-	output, plain := played.output, x.plain.output
-	if haveAnswersMoved(played.frames, x.plain.frames) { // it may print an answer when that comes
-		output, plain = sortedLines(output), sortedLines(plain)
-		isSameOrder = true
-		found.about = "answers in another order"
-	}
-	if isSameOrder && output != plain {
-		found.detail = firstDifference(output, plain)
-		return found
-	}
-	for _, seq := range slices.Sorted(maps.Keys(x.plain.replies)) {
-		reply, isThere := played.replies[seq]
-		if isThere && reply != x.plain.replies[seq] && (isSameOrder || x.what(seq) != mcp.MethodListRoots) {
-			found.events = []uint64{seq}
-			found.about = x.what(seq) // of several questions of a kind the first is enough
-			found.detail = fmt.Sprintf("by\n    %s\n  and in the recorded order by\n    %s", clip(reply), clip(x.plain.replies[seq]))
-			return found
-		}
-	}
-	return nil
-}
-
-// haveAnswersMoved reports whether two plays differ, and only in which answer stood where.
-func haveAnswersMoved(played, plain []frame) bool {
-	return !slices.EqualFunc(played, plain, func(a, b frame) bool { return a.seq == b.seq }) &&
-		slices.EqualFunc(played, plain, func(a, b frame) bool { return a.seq == b.seq || a.isAnswer && b.isAnswer })
-}
-
-// sortedLines returns a text with its lines sorted.
-func sortedLines(text string) string {
-	lines := strings.Split(text, "\n")
-	slices.Sort(lines)
-	return strings.Join(lines, "\n")
-}
-
 // playFor plays a schedule again to see a fault that it has shown. Of the rules that are broken only that one counts.
 func (x *explorer) playFor(sought *fault, schedule Schedule, patience child.Patience) (play, error) {
 	played, err := x.playOnce(schedule, patience)
 	return played.seeing(sought), err
-}
-
-// firstDifference shows the first line that differs between two outputs.
-func firstDifference(output, plain string) string {
-	is, was := strings.Split(output, "\n"), strings.Split(plain, "\n")
-	for i := range max(len(is), len(was)) {
-		line := func(lines []string) string {
-			if i < len(lines) {
-				return clip(lines[i])
-			}
-			return "nothing more"
-		}
-		if line(is) != line(was) || i >= len(is) || i >= len(was) {
-			return fmt.Sprintf("line %d is\n    %s\n  and in the recorded order\n    %s", i+1, line(is), line(was))
-		}
-	}
-	return ""
 }
 
 // judgeRules confirms that the end under test broke rules that were not known to be broken. Where one order is played, by its

@@ -48,6 +48,9 @@ type play struct {
 	output  string            // of a client, without the folder
 	replies map[uint64]string // of a client, by the event of the server's question, without ids and the folder
 	frames  []frame           // as they went out
+	changes []string          // that a client was told of and that were none, such as "notifications/tools/list_changed"
+	missed  map[string]uint64 // by what a client was reading, such as tools/list: the event that told it of a change, behind which it has not read it again
+	heeds   map[string]bool   // what a client has read again behind a change
 
 	patience child.Patience // it was played with
 

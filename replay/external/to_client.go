@@ -3,6 +3,7 @@ package external
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -28,9 +29,10 @@ type clientPlayer struct {
 	events   []store.Event
 	rules    match.Rules
 	before   map[uint64]int // see heardBefore
+	causes   standin.Causes
+	versions standin.Versions
 	// hasDiscover is set if the recorded client asked server/discover.
 	hasDiscover bool
-	lists       recordedLists
 	mark        string // what stands for the server in the client's command
 	process     *child.Process
 	line        serverLine
@@ -54,15 +56,17 @@ type clientPlayer struct {
 	able    map[uint64]int  // of each frame that may go out: how many frames of the client had come, over all starts
 	ahead   map[uint64]bool // frames that could have gone out before their recorded place
 
-	session *playedSession            // with this start of the server
-	asked   map[*timeline.Call]uint64 // the recorded events of the server's questions
-	pages   map[*timeline.Call]string // what a call asks for, see pageOf
+	session *playedSession                     // with this start of the server
+	asked   map[*timeline.Call]uint64          // the recorded events of the server's questions
+	reads   map[*timeline.Call]standin.Reading // by the client's call
 
 	pinged *timeline.Call // the latest ping that is not in the recording; nil: none
 	twin   *timeline.Call // a question that is asked twice, the second time; nil: none
 	// calledOff are the client's calls that it has cancelled and that have no answer.
 	calledOff []*timeline.Call
-	told      map[string]uint64 // by the method of a list: the event of the latest change of it that the server has told
+	unasked   map[string]int    // by its page: how many lists were asked for ahead of the recorded place, for a change that was none
+	soon      map[uint64]bool   // the answers to these
+	told      map[string]uint64 // by what has changed, such as tools/list: the event that told it last
 	changes   string            // what the server may say of a list, see [changeOf]
 	made      map[moment]bool   // what this server has done in front of a frame
 	counts    []int             // of each frame in play: how many frames of the client came before it
@@ -206,8 +210,10 @@ func (p *clientPlayer) begin(start int) {
 		p.play.addBroken(found, p.process, frame)
 	})
 	p.asked = map[*timeline.Call]uint64{}
-	p.pages = map[*timeline.Call]string{}
+	p.reads = map[*timeline.Call]standin.Reading{}
 	p.told = map[string]uint64{}
+	clear(p.play.missed)
+	p.unasked, p.soon = map[string]int{}, map[uint64]bool{}
 	p.able, p.ahead = map[uint64]int{}, map[uint64]bool{}
 	p.pinged, p.twin, p.isOver, p.calledOff = nil, nil, false, nil
 	p.made = map[moment]bool{}
@@ -261,7 +267,12 @@ func (p *clientPlayer) hear() {
 					p.play.replies[seq] = canonical(m.Message, p.dir)
 				}
 			case transport.Request:
-				p.pages[m.Call] = pageOf(m.Message)
+				reading := standin.ReadingOf(m.Message)
+				p.reads[m.Call] = reading
+				if !reading.IsPage() {
+					p.play.heeds[reading.Subject] = p.play.heeds[reading.Subject] || p.told[reading.Subject] != 0
+					delete(p.play.missed, reading.Subject)
+				}
 			case transport.Notification:
 				if m.Method == mcp.NotificationCancelled && m.Call != nil {
 					p.calledOff = append(p.calledOff, m.Call)
@@ -297,6 +308,9 @@ func (p *clientPlayer) take(frames []transport.Frame) {
 	}
 	slices.SortStableFunc(p.ready, func(a, b sending) int { return cmp.Compare(a.seq, b.seq) })
 	for _, s := range p.ready {
+		if p.heard < p.causes[s.seq] {
+			continue
+		}
 		if _, isKnown := p.able[s.seq]; !isKnown {
 			p.able[s.seq] = p.total
 		}
@@ -311,27 +325,45 @@ func (p *clientPlayer) take(frames []transport.Frame) {
 func (p *clientPlayer) answerAgain(f transport.Frame) transport.Frame {
 	for _, m := range timeline.MessagesOf(f) {
 		for _, call := range p.calls() {
-			list := p.lists.latest(p.pages[call])
-			if m.Error != nil && call.Key() == mcp.KeyOf(m.ID) && list != nil {
-				f.Bytes = fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, list)
-				p.heard-- // its request is not of the recording
-				return f
+			page := p.reads[call].Page
+			list := p.versions.Latest(page, p.heard)
+			if m.Error == nil || call.Key() != mcp.KeyOf(m.ID) || list == nil {
+				continue
 			}
+			if p.unasked[page] > 0 {
+				p.unasked[page]--
+			} else {
+				p.heard-- // its request is not of the recording
+			}
+			f.Bytes = fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, list)
+			return f
 		}
 	}
 	return f
 }
 
-// answerAnew returns the answer to a list as the server has it by now: the client may have asked once where the recorded one
-// asked behind each change.
+// answerAnew returns the answer to a list as the server has it by now. The client may have asked once where the recorded one
+// asked behind each change, and it may ask more often where the schedule tells of a change that was none.
 func (p *clientPlayer) answerAnew(seq uint64, f transport.Frame) transport.Frame {
 	for _, m := range timeline.MessagesOf(f) {
 		for _, call := range p.calls() {
-			changed := p.told[call.Method]
-			if m.Result == nil || call.Key() != mcp.KeyOf(m.ID) || changed < seq {
+			page := p.reads[call].Page
+			if m.Result == nil || call.Key() != mcp.KeyOf(m.ID) || page == "" {
 				continue
 			}
-			if list := p.lists.behind(p.pages[call], changed); list != nil {
+			recorded := p.versions.At(page, seq)
+			if p.heard < recorded.Place && slices.ContainsFunc(p.schedule, func(c Choice) bool { return c.Kind == Change }) {
+				p.heard-- // the recorded one comes later
+				p.unasked[page]++
+				p.soon[seq] = true
+			}
+			var list json.RawMessage
+			if changed := p.told[p.reads[call].Subject]; changed > seq {
+				list = p.versions.Behind(page, changed)
+			} else if p.heard < recorded.Cause {
+				list = p.versions.Latest(page, p.heard)
+			}
+			if list != nil {
 				f.Bytes = fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, list)
 			}
 		}
@@ -385,17 +417,20 @@ func (p *clientPlayer) next(isStuck bool) int {
 	})
 	if at < 0 {
 		at = slices.IndexFunc(p.ready, func(s sending) bool {
-			return p.mayGo(s) && !isLate(s) && (is(Early, s) || p.heard >= p.before[s.seq])
+			return p.isDue(s) && !isLate(s) && (is(Early, s) || p.soon[s.seq] || p.heard >= p.before[s.seq])
 		})
 	}
 	if at < 0 && isStuck {
-		at = slices.IndexFunc(p.ready, func(s sending) bool { return p.mayGo(s) && !isLate(s) })
+		at = slices.IndexFunc(p.ready, func(s sending) bool { return p.isDue(s) && !isLate(s) })
 	}
 	if at < 0 && isStuck {
-		at = slices.IndexFunc(p.ready, p.mayGo)
+		at = slices.IndexFunc(p.ready, p.isDue)
 	}
 	return at
 }
+
+// isDue reports whether a frame can go out now, and tells of no change that the client has not caused yet.
+func (p *clientPlayer) isDue(s sending) bool { return p.mayGo(s) && p.heard >= p.causes[s.seq] }
 
 // send sends what is next, with what the schedule has at it, and reports whether there was something. To a
 // client that is stuck it sends all that it can.
@@ -411,6 +446,9 @@ func (p *clientPlayer) send(isStuck bool) bool {
 		p.process.Unread = false
 		p.until = 0
 		return true
+	}
+	if at < 0 && isStuck && !p.isAsking() {
+		at = slices.IndexFunc(p.ready, p.mayGo) // what tells of a change that the client has not caused
 	}
 	if at < 0 && isStuck && p.server.Waiting() && len(p.questions()) == 0 && !p.isPinging() {
 		p.take(p.server.GiveUpWaiting())
@@ -447,7 +485,7 @@ func (p *clientPlayer) send(isStuck bool) bool {
 		chunk = append(append(chunk, p.askTwice(s)...), p.compose(s))
 		p.sent = max(p.sent, s.seq)
 		p.take(p.server.Wrote(s.number)) // others may follow it in the same write
-		at = slices.IndexFunc(p.ready, func(s sending) bool { return s.seq > first && s.seq <= last && p.mayGo(s) })
+		at = slices.IndexFunc(p.ready, func(s sending) bool { return s.seq > first && s.seq <= last && p.isDue(s) })
 	}
 	p.write(chunk)
 	if chunk[len(chunk)-1].isLast {
@@ -489,6 +527,7 @@ func (p *clientPlayer) interpose(seq uint64) bool {
 		lines = append(lines, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%q,"method":%q}`, pingID, mcp.MethodPing))
 	case p.changes != "" && p.once(Change, seq):
 		lines = append(lines, fmt.Appendf(nil, `{"jsonrpc":"2.0","method":%q}`, p.changes))
+		p.play.changes = append(p.play.changes, p.changes)
 	case len(p.calledOff) > 0 && p.once(Anyway, seq):
 		lines = answerAnyway(p.calledOff[0])
 		p.calledOff = p.calledOff[1:]
@@ -591,8 +630,11 @@ func (p *clientPlayer) describe(s sending) {
 	for _, m := range p.session.take(transport.ServerToClient, s.frame).Messages {
 		about.what = strings.TrimSpace(m.Method + " " + timeline.TargetOf(m.Message))
 		about.isNotice = mayRepeat(m.Method)
-		if list := listOf[m.Method]; list != "" && s.seq != 0 {
-			p.told[list] = s.seq
+		if subject := standin.ChangedBy(m.Message); subject != "" && s.seq != 0 {
+			p.told[subject] = s.seq
+			if slices.ContainsFunc(p.calls(), func(call *timeline.Call) bool { return p.reads[call].Subject == subject }) {
+				p.play.missed[subject] = s.seq
+			}
 		}
 		switch m.Kind {
 		case transport.Request:

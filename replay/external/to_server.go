@@ -308,7 +308,7 @@ func (p *player) describe(s sending) (about frame, requests []*request) {
 	for _, m := range p.session.take(transport.ClientToServer, s.frame).Messages {
 		about.what = strings.TrimSpace(m.Method + " " + timeline.TargetOf(m.Message))
 		about.isHello = m.Method == mcp.MethodInitialize
-		about.isPage = isList(m.Method) && transport.Member(m.Params, "cursor") != nil
+		about.isPage = standin.ReadingOf(m.Message).IsPage()
 		if m.Role != timeline.Asks {
 			continue
 		}

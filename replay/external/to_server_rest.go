@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mcprec/mcprec/replay/external/child"
+	"github.com/mcprec/mcprec/replay/standin"
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
@@ -23,12 +24,12 @@ func (p *player) cancelLate() (isCancelled bool) {
 		for _, r := range p.owed() {
 			if r.seq == c.First {
 				p.write(p.cancel([]*request{r}))
-			}
 				isCancelled = true
+			}
 		}
 	}
-}
 	return isCancelled
+}
 
 // cancelAnswered cancels an answered request that the schedule cancels then, and reports whether there was one. Who is
 // cancelled should ignore that (basic/utilities/cancellation).
@@ -141,21 +142,14 @@ type listing struct {
 // mostLists is how many times it is asked for: if the last two differ, each answer is another.
 const mostLists = 3
 
-// listOf is the list that a notification says has changed.
-var listOf = map[string]string{
-	mcp.NotificationToolListChanged:     mcp.MethodListTools,
-	mcp.NotificationPromptListChanged:   mcp.MethodListPrompts,
-	mcp.NotificationResourceListChanged: mcp.MethodListResources,
-}
-
 // hearChange takes a notification. The latest about a change is the one that counts.
 func (p *player) hearChange(m transport.Message) {
 	last := len(p.play.frames) - 1
-	l := &listing{what: listOf[m.Method]}
-	l.request = fmt.Appendf(nil, `"method":%q`, l.what)
-	if uri := transport.Member(m.Params, "uri"); m.Method == mcp.NotificationResourceUpdated && uri != nil {
-		l.what = mcp.MethodReadResource + " " + timeline.TargetOf(m)
-		l.request = fmt.Appendf(nil, `"method":%q,"params":{"uri":%s}`, mcp.MethodReadResource, uri)
+	l := &listing{what: standin.ChangedBy(m)}
+	method, _, _ := strings.Cut(l.what, " ")
+	l.request = fmt.Appendf(nil, `"method":%q`, method)
+	if uri := transport.Member(m.Params, "uri"); uri != nil {
+		l.request = fmt.Appendf(l.request, `,"params":{"uri":%s}`, uri)
 	}
 	if l.what == "" || last < 0 {
 		return

@@ -36,6 +36,7 @@
 //	http.go, exchange.go, rejections.go  the same over HTTP: sessions, exchanges, refused requests
 //	live.go                              a live server behind a Player
 //	unrecorded.go, refused.go            what only the live client asks for; exchanges that HTTP refused
+//	versions.go                          what a server had of its lists and resources at each time
 //	extend.go                            answers of a live server put into the session
 //
 // # What it refuses

@@ -1,0 +1,143 @@
+//go:build amd64 || arm64
+
+package external
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcprec/mcprec/replay/timeline"
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
+)
+
+// lister is a client that keeps a list of tools as its server says that it has changed, with a fault.
+type lister struct {
+	fault   string
+	in      io.Writer
+	asked   int
+	loading int // lists under way
+	isStale bool
+	changes int
+	tools   []string
+}
+
+// run prints the tools, has the server add two, and prints them when it has them.
+func (l *lister) run(out io.Reader) {
+	lines := bufio.NewScanner(out)
+	until := func(isDone func() bool) {
+		for !isDone() && lines.Scan() {
+			for _, m := range timeline.MessagesOf(transport.Frame{Bytes: lines.Bytes()}) {
+				l.hear(m)
+			}
+		}
+	}
+	isLoaded := func() bool { return l.loading == 0 }
+	l.ask(mcp.MethodInitialize, `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}`)
+	lines.Scan()
+	_, _ = fmt.Fprintln(l.in, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	l.load()
+	until(isLoaded)
+	fmt.Println(l.tools)
+	l.changes = 0
+	l.ask(mcp.MethodCallTool, `{"name":"install"}`)
+	until(func() bool {
+		isThere := slices.Contains(l.tools, "second") || l.fault == "lists, drops changes meanwhile" && l.changes > 1
+		return isThere && isLoaded()
+	})
+	fmt.Println(l.tools)
+}
+
+func (l *lister) ask(method, params string) {
+	l.asked++
+	_, _ = fmt.Fprintf(l.in, `{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`+"\n", l.asked, method, params)
+}
+
+func (l *lister) load() {
+	l.loading++
+	l.tools = nil
+	l.ask(mcp.MethodListTools, "{}")
+}
+
+func (l *lister) hear(m transport.Message) {
+	var page struct {
+		Tools      []struct{ Name string }
+		NextCursor string
+	}
+	switch {
+	case m.Method == mcp.MethodPing:
+		_, _ = fmt.Fprintf(l.in, `{"jsonrpc":"2.0","id":%s,"result":{}}`+"\n", m.ID)
+	case m.Method == mcp.NotificationToolListChanged:
+		l.changes++
+		if l.loading == 0 || l.fault == "lists, mixes pages" {
+			l.load()
+		} else if l.fault != "lists, drops changes meanwhile" {
+			l.isStale = true
+		}
+	case json.Unmarshal(m.Result, &page) == nil && page.Tools != nil:
+		for _, tool := range page.Tools {
+			l.tools = append(l.tools, tool.Name)
+		}
+		if page.NextCursor != "" {
+			l.ask(mcp.MethodListTools, fmt.Sprintf(`{"cursor":%q}`, page.NextCursor))
+			return
+		}
+		l.loading--
+		if l.isStale {
+			l.isStale = false
+			l.load()
+		}
+	}
+}
+
+// listerSession is a recorded session of the client.
+func listerSession() []store.Event {
+	header := store.Header{ID: "01a20a05-df07-77d5-b81a-7728635191af", Transport: "stdio"}
+	events := append([]store.Event{{Seq: 1, Kind: store.Opened, Payload: header.Encode()}}, framesOf(`> {"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}
+		< {"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"s","version":"1"}}}
+		> {"jsonrpc":"2.0","method":"notifications/initialized"}
+		> {"jsonrpc":"2.0","id":2,"method":"tools/list","params":{}}
+		< {"jsonrpc":"2.0","id":2,"result":{"tools":[{"name":"install","inputSchema":{"type":"object"}}],"nextCursor":"b"}}
+		> {"jsonrpc":"2.0","id":3,"method":"tools/list","params":{"cursor":"b"}}
+		< {"jsonrpc":"2.0","id":3,"result":{"tools":[{"name":"plain","inputSchema":{"type":"object"}}]}}
+		> {"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"install"}}
+		< {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}
+		> {"jsonrpc":"2.0","id":5,"method":"tools/list","params":{}}
+		< {"jsonrpc":"2.0","id":5,"result":{"tools":[{"name":"install","inputSchema":{"type":"object"}}],"nextCursor":"b"}}
+		> {"jsonrpc":"2.0","id":6,"method":"tools/list","params":{"cursor":"b"}}
+		< {"jsonrpc":"2.0","id":6,"result":{"tools":[{"name":"plain","inputSchema":{"type":"object"}},{"name":"first","inputSchema":{"type":"object"}}]}}
+		< {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}
+		< {"jsonrpc":"2.0","id":4,"result":{"content":[]}}
+		> {"jsonrpc":"2.0","id":7,"method":"tools/list","params":{}}
+		< {"jsonrpc":"2.0","id":7,"result":{"tools":[{"name":"install","inputSchema":{"type":"object"}}],"nextCursor":"b"}}
+		> {"jsonrpc":"2.0","id":8,"method":"tools/list","params":{"cursor":"b"}}
+		< {"jsonrpc":"2.0","id":8,"result":{"tools":[{"name":"plain","inputSchema":{"type":"object"}},{"name":"first","inputSchema":{"type":"object"}},{"name":"second","inputSchema":{"type":"object"}}]}}`)...)
+	for i := range events {
+		events[i].Seq = uint64(i + 1)
+	}
+	return events
+}
+
+// TestListingClients holds what is found when a list changes while a client asks for it, and that nothing is found of a client
+// that waits for the change which its call has made: no order has that in front of the call.
+func TestListingClients(t *testing.T) {
+	for fault, want := range map[string]string{
+		"lists, drops changes meanwhile": "it was told while it waited for tools/list that this had changed (#10), and did not ask for it again\n  line 2 is\n    [install plain first]\n  and in the recorded order\n    [install plain first second]\n",
+		"lists, mixes pages":             "line 1 is\n    [install plain install plain]\n  and in the recorded order it prints no such line\n  the server says in front of the answer to tools/list (#6) that a list has changed\n  token: x1.change6\n",
+		"lists":                          "100 orders of 10 messages with 0 requests ",
+	} {
+		t.Run(fault, func(t *testing.T) {
+			t.Parallel()
+			report, err := ExploreClient(counterClient(fault), listerSession(), Options{Schedules: Usual, SameOutput: true})
+			if err != nil || !strings.Contains(report.Text(), want) || report.Passed() != (fault == "lists") {
+				t.Errorf("%v, found:\n%s", err, report.Text())
+			}
+		})
+	}
+}
