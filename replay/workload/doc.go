@@ -6,7 +6,7 @@
 // A tool is called only if its annotations say that it only reads and do not say that it reaches out of the
 // machine, or if the user names it. The calls are known before the first of them is made. Arguments are made
 // from the schema of the tool, and fit it: a tool for which no fitting arguments were found is not called, and
-// the plan says why.
+// the plan says why. What a server has named in the answers of a session before ([Seen]) is taken where it fits.
 //
 // Given the same answers a [Caller] says the same.
 //
@@ -21,6 +21,7 @@
 //	caller.go     the client: the handshake, the lists, then the plan; its answers to the server's questions
 //	plan.go       which requests are made, and in which order
 //	arguments.go  a value for a schema
+//	seen.go       values that the server has named in its answers
 //	fits.go       where a value does not fit a schema
 //	pattern.go    a text for a regular expression
 //

@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -40,6 +41,7 @@ type Wishes struct {
 	Calls    []NamedCall       // are made whatever a tool says of itself
 	AllTools bool              // every tool is called
 	Without  map[string]string // tools that are not called, each with the reason
+	Seen     Seen              // in a session with the server before
 }
 
 // NamedCall is a call that a user names.
@@ -158,7 +160,7 @@ func (a *Agenda) addTools(offer Offer, wishes Wishes) {
 			if made, err := Arguments(offer.Tools[i].Schema); err != nil {
 				omit(c.Tool, err.Error())
 			} else {
-				call(c.Tool, made, otherArguments(offer.Tools[i].Schema, made))
+				call(c.Tool, made, wishes.others(offer.Tools[i].Schema, made))
 			}
 		}
 	}
@@ -179,6 +181,7 @@ func (a *Agenda) addTools(offer Offer, wishes Wishes) {
 			continue
 		}
 		made, err := Arguments(tool.Schema)
+		made = wishes.Seen.improve(tool.Name, tool.Schema, made)
 		switch {
 		case err != nil:
 			omit(tool.Name, err.Error())
@@ -186,9 +189,22 @@ func (a *Agenda) addTools(offer Offer, wishes Wishes) {
 			omit(tool.Name, fmt.Sprintf("%d tools are enough", mostTools))
 		default:
 			count++
-			call(tool.Name, made, otherArguments(tool.Schema, made))
+			call(tool.Name, made, wishes.others(tool.Schema, made))
 		}
 	}
+}
+
+// others returns arguments that are others in one member.
+func (w Wishes) others(schema, arguments json.RawMessage) (list []json.RawMessage) {
+	if alike := w.Seen.alike(schema, arguments); alike != nil {
+		list = append(list, alike)
+	}
+	for _, other := range otherArguments(schema, arguments) {
+		if !slices.ContainsFunc(list, func(known json.RawMessage) bool { return bytes.Equal(known, other) }) {
+			list = append(list, other)
+		}
+	}
+	return list
 }
 
 // addVariants makes some requests in other manners, calls with progress: in front of all calls two at once and then one with

@@ -2,6 +2,7 @@ package recording
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -30,7 +31,8 @@ type Making struct {
 // longestCall is how long a call may take that nobody named: each order makes it again.
 const longestCall = 2 * time.Second
 
-// Make makes the session. A call that is too slow for a search is left out, and the session made again.
+// Make makes the session. A call that is too slow for a search is left out, and the session made again, and so it is where an
+// answer names other arguments.
 func (m Making) Make() (events []store.Event, err error) {
 	header := store.Header{ID: recorder.NewID(), Start: time.Now(), Transport: "stdio", Command: m.Server.Command, Recorder: m.Recorder}
 	if m.Server.URL != "" {
@@ -40,14 +42,22 @@ func (m Making) Make() (events []store.Event, err error) {
 		m.Wishes.Without = map[string]string{}
 	}
 	const tries = 4
+	again := "" // why it is made again
+	hasSeen := false
+	var agenda workload.Agenda
 	for try := 1; ; try++ {
 		var unknown error
 		caller := workload.NewCaller(func(offer workload.Offer) workload.Agenda {
-			agenda := workload.Choose(offer, m.Wishes)
+			before := agenda.Text()
+			agenda = workload.Choose(offer, m.Wishes)
 			if unknown = notOffered(offer, m.Wishes, agenda); unknown != nil {
 				return workload.Agenda{}
 			}
-			m.Say(planText(offer, agenda, try))
+			if again == "" {
+				m.Say(planText(offer, agenda))
+			} else {
+				m.Say("the session is made again " + again + newLines(before, agenda.Text()))
+			}
 			return agenda
 		})
 		made, err := external.Make(m.Server, caller, header, m.Stop)
@@ -61,7 +71,16 @@ func (m Making) Make() (events []store.Event, err error) {
 			return nil, fmt.Errorf("make a session: the server ended before it was asked for anything: %s", made.Fault.Detail)
 		}
 		if try < tries && m.leaveOutSlow(made) {
+			again = "without what is too slow"
 			continue
+		}
+		if try < tries && !hasSeen {
+			hasSeen = true
+			m.Wishes.Seen = workload.See(made.Events)
+			if !reflect.DeepEqual(workload.Choose(caller.Offer(), m.Wishes), agenda) {
+				again = "with what the server has named in its answers"
+				continue
+			}
 		}
 		m.Say(madeText(made))
 		return made.Events, nil
@@ -88,11 +107,18 @@ func notOffered(offer workload.Offer, wishes workload.Wishes, agenda workload.Ag
 	return nil
 }
 
-// planText says what will be called.
-func planText(offer workload.Offer, agenda workload.Agenda, try int) string {
-	if try > 1 {
-		return "the session is made again without what is too slow"
+// newLines returns the lines of a text that were not there before, each behind a newline.
+func newLines(before, text string) (lines string) {
+	for line := range strings.Lines(text) {
+		if !slices.Contains(strings.Split(before, "\n"), strings.TrimSuffix(line, "\n")) {
+			lines += "\n" + strings.TrimSuffix(line, "\n")
+		}
 	}
+	return lines
+}
+
+// planText says what will be called.
+func planText(offer workload.Offer, agenda workload.Agenda) string {
 	var has []string
 	for _, kind := range []struct {
 		count int

@@ -1,0 +1,202 @@
+package workload
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/mcprec/mcprec/replay/timeline"
+	"github.com/mcprec/mcprec/store"
+	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
+)
+
+// Seen is what a server has answered to calls: what it names in an answer it may take as an argument. The zero Seen has
+// nothing.
+type Seen struct {
+	failed  map[string]bool  // tools all of whose calls have failed
+	members map[string][]any // texts and numbers in answers that are JSON, by the name of the member, see plainName
+	words   []string         // of answers, with a digit in each
+}
+
+// See returns what the answers of a session name.
+func See(events []store.Event) Seen {
+	seen := Seen{failed: map[string]bool{}, members: map[string][]any{}}
+	for _, call := range timeline.CallsOf(events).All() {
+		if call.Method != mcp.MethodCallTool || !call.Answered() {
+			continue
+		}
+		_, isKnown := seen.failed[call.Target]
+		seen.failed[call.Target] = call.Failure != "" && (!isKnown || seen.failed[call.Target])
+	}
+	model := timeline.NewModel(timeline.All)
+	for _, e := range events {
+		for _, m := range model.Take(e).Messages {
+			if m.Kind == transport.Response && m.Call != nil && m.Call.Method == mcp.MethodCallTool && m.Call.Failure == "" {
+				seen.answer(m.Result)
+			}
+		}
+	}
+	return seen
+}
+
+// answer takes the result of a call.
+func (s *Seen) answer(result json.RawMessage) {
+	var said struct {
+		Content           []struct{ Text string }
+		StructuredContent json.RawMessage
+	}
+	_ = json.Unmarshal(result, &said) // what cannot be read is not there
+	if value, err := mcp.Value(said.StructuredContent); err == nil {
+		s.value("", value)
+	}
+	for _, content := range said.Content {
+		if value, err := mcp.Value([]byte(content.Text)); err == nil {
+			s.value("", value)
+		}
+		isOutside := func(r rune) bool {
+			return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '-' && r != '_' && r != '.' && r != ':'
+		}
+		for word := range strings.FieldsFuncSeq(content.Text, isOutside) {
+			word = strings.Trim(word, ".:-_")
+			if strings.ContainsAny(word, "0123456789") && !slices.Contains(s.words, word) {
+				s.words = append(s.words, word)
+			}
+		}
+	}
+}
+
+// value takes a value in an answer, and the name of the member that has it.
+func (s *Seen) value(name string, value any) {
+	switch value := value.(type) {
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(value)) {
+			s.value(name, value[name])
+		}
+	case []any:
+		for _, item := range value {
+			s.value(name, item)
+		}
+	case string, json.Number:
+		name = plainName(name)
+		isThere := slices.ContainsFunc(s.members[name], func(other any) bool { return equal(other, value) })
+		if !isThere && value != "" {
+			s.members[name] = append(s.members[name], value)
+		}
+	}
+}
+
+// plainName returns the name of a member as it is compared: noteId, note_id and note-id are one.
+func plainName(name string) string {
+	return strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(name))
+}
+
+// of returns the values that a member of arguments may have: those of a member of this name, and for the id of something also
+// those of a member id.
+func (s Seen) of(name string) []any {
+	name = plainName(name)
+	values := s.members[name]
+	if strings.HasSuffix(name, "id") && name != "id" {
+		values = slices.Concat(values, s.members["id"])
+	}
+	return values
+}
+
+// improve returns the arguments of a tool whose calls have failed, with what the server has named in place of what was made
+// up.
+func (s Seen) improve(tool string, schema, arguments json.RawMessage) json.RawMessage {
+	if !s.failed[tool] {
+		return arguments
+	}
+	better := arguments
+	s.each(schema, arguments, func(name string, properties map[string]any, change func(any) json.RawMessage) bool {
+		if len(suggested(properties)) > 0 {
+			return true
+		}
+		for _, value := range s.of(name) {
+			if changed := change(value); changed != nil {
+				better = changed
+				return false
+			}
+		}
+		return true
+	})
+	return better
+}
+
+// alike returns arguments that are others in one member, if it knows any: with another word of the same form, such as EX-2 in
+// place of EX-1, or another value that was seen under its name.
+func (s Seen) alike(schema, arguments json.RawMessage) (other json.RawMessage) {
+	value, _ := mcp.Value(arguments)
+	members, _ := value.(map[string]any)
+	s.each(schema, arguments, func(name string, properties map[string]any, change func(any) json.RawMessage) bool {
+		was, _ := members[name].(string)
+		if was == "" {
+			was, _ = properties["default"].(string)
+		}
+		if strings.ContainsAny(was, "0123456789") {
+			for _, word := range s.words {
+				if changed := change(word); word != was && form(word) == form(was) && changed != nil {
+					other = changed
+					return false
+				}
+			}
+		}
+		for _, value := range s.of(name) {
+			isSeen := slices.ContainsFunc(s.of(name), func(v any) bool { return equal(v, members[name]) })
+			if changed := change(value); isSeen && !equal(value, members[name]) && changed != nil {
+				other = changed
+				return false
+			}
+		}
+		return true
+	})
+	return other
+}
+
+// each calls a function with each member of some arguments, the schema of that, and a function that returns the arguments with
+// another value of it, or nil if they do not fit then. It ends when that returns false.
+func (s Seen) each(schema, arguments json.RawMessage, do func(name string, properties map[string]any, change func(any) json.RawMessage) bool) {
+	root, err := mcp.Value(schema)
+	value, errToo := mcp.Value(arguments)
+	members, isObject := value.(map[string]any)
+	if err != nil || errToo != nil || !isObject {
+		return
+	}
+	top, _ := root.(map[string]any)
+	all, _ := top["properties"].(map[string]any)
+	m := maker{newChecker(root), new(string)}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		properties, _ := m.dereferenced(all[name], 0).(map[string]any)
+		change := func(value any) json.RawMessage {
+			changed := maps.Clone(members)
+			changed[name] = value
+			if m.misfit(root, changed, "") != "" {
+				return nil
+			}
+			encoded, _ := json.Marshal(changed) // it was read from JSON
+			return encoded
+		}
+		if !do(name, properties, change) {
+			return
+		}
+	}
+}
+
+// form returns a word with a 0 in place of each number in it.
+func form(word string) string {
+	var b strings.Builder
+	isNumber := false
+	for _, r := range word {
+		wasNumber := isNumber
+		isNumber = '0' <= r && r <= '9'
+		if isNumber && !wasNumber {
+			b.WriteByte('0')
+		} else if !isNumber {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
