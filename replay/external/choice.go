@@ -38,6 +38,7 @@ const (
 const (
 	Ahead      Kind = "ahead"     // the client does not wait for the answer to First
 	Hold       Kind = "hold"      // the client answers no question from First until Last has gone out
+	Prompt     Kind = "prompt"    // the client sends Last as soon as the server tells it something behind First, and does not wait for the answer to First
 	Busy       Kind = "busy"      // the client answers no question from First until the server is at rest with Last
 	Withdraw   Kind = "withdraw"  // the client cancels First when the server is at rest and waits for an answer of the client, and answers then
 	Refuse     Kind = "refuse"    // the client answers the questions behind First with an error, as when its user declines
@@ -54,6 +55,7 @@ const (
 	LateEnd    Kind = "endrest"   // the client ends its output behind First when the server is at rest
 	Term       Kind = "term"      // the client sends SIGTERM behind First when the server is at rest, and ends its output then
 	Gone       Kind = "gone"      // the client reads no more when it sends First, and ends its output when the server is at rest
+	Sip        Kind = "sip"       // First to Last go out in one write, and the client reads a page whenever the server is at rest, through a pipe of that size
 	Swap       Kind = "swap"      // First and Last go out in one write, Last in front
 	Order      Kind = "order"     // Frames go out in this order
 )
@@ -105,7 +107,7 @@ var kinds = map[Kind]struct {
 }{
 	Join: {has: withLast}, Split: {has: withAt}, Unread: {has: withLast}, End: {},
 
-	Ahead: {}, Hold: {has: withLast}, Busy: {has: withLast}, Withdraw: {}, Refuse: {}, Relist: {}, Rewalk: {}, Roots: {}, Reverse: {}, LastFirst: {has: withLast}, Cancel: {}, LateCancel: {}, Quit: {has: withLast}, Crossed: {}, Leave: {has: withLast}, LateEnd: {}, Term: {}, Gone: {}, Swap: {has: withLast}, Order: {has: listed},
+	Ahead: {}, Prompt: {has: withLast}, Hold: {has: withLast}, Busy: {has: withLast}, Withdraw: {}, Refuse: {}, Relist: {}, Rewalk: {}, Roots: {}, Reverse: {}, LastFirst: {has: withLast}, Cancel: {}, LateCancel: {}, Quit: {has: withLast}, Crossed: {}, Leave: {has: withLast}, LateEnd: {}, Term: {}, Gone: {}, Sip: {has: withLast}, Swap: {has: withLast}, Order: {has: listed},
 	Cut: {overHTTP: true}, Away: {has: withLast, overHTTP: true}, Deaf: {overHTTP: true}, Reopen: {overHTTP: true}, HangUp: {overHTTP: true}, Part: {overHTTP: true}, Meet: {has: withLast, overHTTP: true},
 
 	Early: {}, Late: {}, Behind: {}, Repeat: {has: withAt}, Ping: {}, Twin: {}, Retract: {}, Change: {toldOnce: true}, Anyway: {}, Stderr: {toldOnce: true}, Close: {},
@@ -221,6 +223,8 @@ type frame struct {
 	beside    []uint64        // it, and the frames that could have gone out with it, in order
 	needs     []uint64        // frames before it, whose answers it needs
 	questions int             // of the server, which came before the next frame
+	size      int             // of the answer, in bytes
+	isTold    bool            // a notification came before the next frame
 	hasChange bool            // the server said that a list or a resource has changed before the next frame
 	isPage    bool            // it asks for a further page of a list
 
@@ -237,16 +241,20 @@ type frame struct {
 	way          webserver.Way // over HTTP
 }
 
-// choices collects choices that can be made alone.
+// choices collects choices that are tried by themselves: alone, or one with another.
 type choices struct {
-	byKind map[Kind][]Choice
+	byKind map[Kind][]Schedule
 	told   map[string]bool // kinds with what they are about
 }
 
-func newChoices() choices { return choices{map[Kind][]Choice{}, map[string]bool{}} }
+func newChoices() choices { return choices{map[Kind][]Schedule{}, map[string]bool{}} }
 
-func (c choices) add(choice Choice)     { c.byKind[choice.Kind] = append(c.byKind[choice.Kind], choice) }
+func (c choices) add(choice Choice, others ...Choice) {
+	c.byKind[choice.Kind] = append(c.byKind[choice.Kind], append(Schedule(others), choice))
+}
+
 func (c choices) at(kind Kind, f frame) { c.until(kind, f, f) }
+
 func (c choices) until(kind Kind, f, last frame) {
 	c.add(Choice{Kind: kind, First: f.seq, Last: last.seq})
 }
@@ -261,7 +269,7 @@ func (c choices) isNew(kind Kind, what string) bool {
 }
 
 // inTurn returns the choices of some kinds.
-func (c choices) inTurn(kinds ...Kind) (list [][]Choice) {
+func (c choices) inTurn(kinds ...Kind) (list [][]Schedule) {
 	for _, kind := range kinds {
 		list = append(list, c.byKind[kind])
 	}
@@ -271,20 +279,23 @@ func (c choices) inTurn(kinds ...Kind) (list [][]Choice) {
 // list returns the schedules to try beside the plain one, the simple ones first: each choice alone, in
 // turns by kind, then two and three at random, mostly about the same frames: a cancellation in a burst does more
 // than one in front of it.
-func list(single [][]Choice, count int, random *rand.Rand) (schedules []Schedule) {
+func list(single [][]Schedule, count int, random *rand.Rand) (schedules []Schedule) {
 	for round := 0; ; round++ {
 		isAny := false
 		for _, choices := range single {
 			if round < len(choices) {
 				isAny = true
-				schedules = append(schedules, Schedule{choices[round]})
+				schedules = append(schedules, choices[round])
 			}
 		}
 		if !isAny || len(schedules) >= count {
 			break
 		}
 	}
-	all := slices.Concat(single...)
+	var all []Choice
+	for _, schedule := range slices.Concat(single...) {
+		all = append(all, schedule...)
+	}
 	seen := map[string]bool{}
 	for tries := 0; len(schedules) < count && len(all) > 1 && tries < 20*count; tries++ {
 		first := all[random.IntN(len(all))]
@@ -326,13 +337,13 @@ func splitOf(data []byte) int {
 }
 
 // joins returns the bursts of two, of three, of six and of twelve frames.
-func joins(frames []frame) [][]Choice {
+func joins(frames []frame) [][]Schedule {
 	sizes := []int{2, 3, 6, 12}
-	list := make([][]Choice, len(sizes))
+	list := make([][]Schedule, len(sizes))
 	for _, f := range frames {
 		for i, size := range sizes {
 			if len(f.beside) >= size {
-				list[i] = append(list[i], Choice{Kind: Join, First: f.seq, Last: f.beside[size-1]})
+				list[i] = append(list[i], Schedule{{Kind: Join, First: f.seq, Last: f.beside[size-1]}})
 			}
 		}
 	}

@@ -100,7 +100,7 @@ func TestList(t *testing.T) {
 
 // TestListBackwards: a choice about an earlier frame than its own is tried beside others, too.
 func TestListBackwards(t *testing.T) {
-	got := list([][]Choice{{{Kind: Meet, First: 7, Last: 5}}, {{Kind: End, First: 9, Last: 9}}}, 5, rand.New(rand.NewPCG(1, 1)))
+	got := list([][]Schedule{{{{Kind: Meet, First: 7, Last: 5}}}, {{{Kind: End, First: 9, Last: 9}}}}, 5, rand.New(rand.NewPCG(1, 1)))
 	if len(got) != 3 || got[2].Token() != "x1.meet7-5.end9" {
 		t.Errorf("%v", got)
 	}
@@ -109,7 +109,7 @@ func TestListBackwards(t *testing.T) {
 // TestUsual: a search plays each choice by itself, within bounds.
 func TestUsual(t *testing.T) {
 	for alone, want := range map[int]int{0: 100, 99: 100, 150: 151, 400: 250} {
-		if got := usual([][]Choice{make([]Choice, alone/2), make([]Choice, alone-alone/2)}); got != want {
+		if got := usual([][]Schedule{make([]Schedule, alone/2), make([]Schedule, alone-alone/2)}); got != want {
 			t.Errorf("of %d choices %d schedules, want %d", alone, got, want)
 		}
 	}
@@ -139,7 +139,7 @@ func TestChoices(t *testing.T) {
 	hello := frame{seq: 1, isHello: true, isRequest: true}
 	for _, test := range []struct {
 		name   string
-		peer   interface{ choices([]frame) [][]Choice }
+		peer   interface{ choices([]frame) [][]Schedule }
 		frames []frame
 		want   string
 	}{
@@ -149,6 +149,7 @@ func TestChoices(t *testing.T) {
 		{"one that may go out before", client, []frame{{seq: 4, isAhead: true}}, "close4 early4"},
 		{"one in whose place others could happen", client, []frame{{seq: 4, isAmong: true}}, "close4 late4 behind4"},
 		{"an answer in whose place others could happen", client, []frame{{seq: 4, isAmong: true, isAnswer: true}}, "close4 end4 late4"},
+		{"an answer that may come with what is in front of it", client, []frame{{seq: 4, beside: []uint64{4, 5}}, {seq: 5, isAnswer: true}}, "join4-5 close4 close5 join4-5.end5 end5 unread4-5"},
 		{"one that comes when a call is cancelled", client, []frame{{seq: 4}, {seq: 5, hasCalledOff: true}, {seq: 6, hasCalledOff: true}, {seq: 7, hasCalledOff: true}}, "close4 close5 close6 close7 anyway5 anyway7 unread4-7 unread5-7 unread6-7"},
 		{"behind a handshake", client, []frame{{seq: 1, isHello: true}, {seq: 4}}, "close1 close4 ping4 unread1-4"},
 		{"a question", client, []frame{{seq: 4, isRequest: true}}, "close4 twin4 retract4"},
@@ -167,6 +168,10 @@ func TestChoices(t *testing.T) {
 		{"two calls in which it asks", stdio, []frame{{seq: 4, isRequest: true, isHello: true, questions: 1, beside: []uint64{4, 5}}, {seq: 5, isRequest: true, isHello: true, questions: 1}},
 			"join4-5 end4 end5 hold4-5 hold5-5 refuse4 refuse5 lastfirst4-5"},
 		{"a page of a list that comes twice", web, []frame{{seq: 4, isPage: true, what: "a"}, {seq: 5, isPage: true, what: "a"}}, "end4 end5 rewalk4"},
+		{"one behind which it tells something", stdio, []frame{{seq: 1, isHello: true}, {seq: 4, isRequest: true, isTold: true, what: "a", beside: []uint64{4, 5}}, {seq: 5, isHello: true, isRequest: true, what: "a"}},
+			"join4-5 end1 end4 end5 endrest4 cancel4 later4 prompt4-5 quit4-5 leave4-5 unread4-5 term4 gone4 crossed4"},
+		{"two with long answers", stdio, []frame{{seq: 4, isRequest: true, size: 3000, what: "a", beside: []uint64{4, 5}}, {seq: 5, isHello: true, isRequest: true, size: 3000, what: "a"}},
+			"join4-5 end4 end5 endrest4 cancel4 later4 quit4-5 leave4-5 sip4-5 unread4-5 term4 gone4 crossed4"},
 		{"one behind which a list changes", stdio, []frame{{seq: 4, hasChange: true}}, "end4 relist4"},
 		{"two requests over HTTP", web, []frame{{seq: 4, isRequest: true, what: "a"}, {seq: 5, isRequest: true, what: "b"}},
 			"end4 end5 cancel4 cancel5 later4 later5 deaf4 reopen4 unread4-5 unread5-5 hangup4 hangup5 meet4-5 meet5-4 part4 part5 crossed4 crossed5"},
@@ -180,7 +185,7 @@ func TestChoices(t *testing.T) {
 	} {
 		var got []string
 		for _, c := range slices.Concat(test.peer.choices(test.frames)...) {
-			got = append(got, strings.TrimPrefix(Schedule{c}.Token(), tokenHead+"."))
+			got = append(got, strings.TrimPrefix(c.Token(), tokenHead+"."))
 		}
 		if strings.Join(got, " ") != test.want {
 			t.Errorf("%s: %s, want %s", test.name, strings.Join(got, " "), test.want)

@@ -196,7 +196,7 @@ func answerAnyway(call *timeline.Call) (lines [][]byte) {
 }
 
 // choices returns the choices of the server that can be made alone, by kind.
-func (c clientPeer) choices(frames []frame) [][]Choice {
+func (c clientPeer) choices(frames []frame) [][]Schedule {
 	const copies = 100
 	made := newChoices()
 	hello := slices.IndexFunc(frames, func(f frame) bool { return f.isHello }) // the revisions without a handshake have no ping
@@ -204,6 +204,10 @@ func (c clientPeer) choices(frames []frame) [][]Choice {
 		made.at(Close, f)
 		if !c.OverHTTP() && f.isAnswer {
 			made.at(End, f)
+			isBeside := func(other frame) bool { return slices.Contains(other.beside, f.seq) }
+			if first := slices.IndexFunc(frames[:i], isBeside); first >= 0 { // with all that may come with it
+				made.add(Choice{Kind: End, First: f.seq, Last: f.seq}, Choice{Kind: Join, First: frames[first].seq, Last: f.seq})
+			}
 		}
 		if f.split > 0 {
 			made.add(Choice{Kind: Split, First: f.seq, Last: f.seq, At: f.split})

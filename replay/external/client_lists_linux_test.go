@@ -141,3 +141,11 @@ func TestListingClients(t *testing.T) {
 		})
 	}
 }
+
+// TestHeardBetween holds that what a client says between the two parts of a message is heard, also if it says nothing more.
+func TestHeardBetween(t *testing.T) {
+	report, err := ExploreClient(counterClient("lists"), listerSession(), Options{Token: "x1.join14-16.split16@24"})
+	if err != nil || !report.Passed() {
+		t.Errorf("%v, found:\n%s", err, report.Text())
+	}
+}

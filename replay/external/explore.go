@@ -44,7 +44,7 @@ var possible = map[Fault]string{
 const Usual = -1
 
 // usual returns how many schedules that are.
-func usual(choices [][]Choice) int {
+func usual(choices [][]Schedule) int {
 	const plain, least, most = 1, 100, 250
 	return min(max(least, plain+len(slices.Concat(choices...))), most)
 }
@@ -81,8 +81,9 @@ type Progress struct {
 	Watched, Does string
 }
 
-// times is how many fresh processes must show a finding.
-const times = 3
+// times is how many fresh processes must show a finding. What only some of them show gets mostTimes, if it is a fault wherever
+// it is seen, and half of these must show it. Of a finding that does not hold mostTries orders are tried.
+const times, mostTimes, mostTries = 3, 10, 3
 
 // mostFindings is how many findings end a search: they are enough to begin with.
 const mostFindings = 5
@@ -96,6 +97,7 @@ type explorer struct {
 	plain    play
 	unstable map[uint64]bool
 	told     map[string]bool // what was found, or did not hold
+	notHeld  []notHeld       // each once
 	bursts   [][]uint64      // the calls of those that are not serialisable
 	shown    []Schedule      // those of the findings; one with the same choices and more would find the same
 	report   Report
@@ -135,6 +137,11 @@ func newExplorer(peer peer, options Options) *explorer {
 }
 
 func (x *explorer) run() error {
+	defer func() {
+		for _, n := range x.notHeld {
+			x.report.NotHeld = append(x.report.NotHeld, n.text)
+		}
+	}()
 	if x.Token != "" {
 		schedule, err := ParseToken(x.Token)
 		if err != nil {
@@ -490,6 +497,11 @@ func (x *explorer) judge(schedule Schedule, played play) error {
 	if err := x.judgeRules(schedule, played); err != nil {
 		return err
 	}
+	if len(schedule) == 1 && slices.Contains([]Kind{Reopen, Part, Prompt}, schedule[0].Kind) && played.found == nil {
+		if err := x.compareNews(schedule, played); err != nil {
+			return err
+		}
+	}
 	switch {
 	case played.found != nil && !x.isTold(played.found):
 		return x.confirm(schedule, played)
@@ -498,9 +510,6 @@ func (x *explorer) judge(schedule Schedule, played play) error {
 	case len(schedule) == 1 && schedule[0].Kind == Meet:
 		return x.compareMeeting(schedule, played)
 	case len(schedule) == 1 && (schedule[0].Kind == Reopen || schedule[0].Kind == Part):
-		if err := x.compareNews(schedule, played); err != nil {
-			return err
-		}
 		return x.compareAnswers(schedule, played)
 	case played.isUnjudged && !x.plain.isUnjudged, same(played.answers, x.plain.answers, x.unstable):
 		return nil
@@ -575,8 +584,8 @@ func (x *explorer) confirm(schedule Schedule, first play) (err error) {
 		return nil
 	}
 	kind := first.found.kind
-	held, best := 1, first
-	for range times - 1 {
+	held, best, of := 1, first, times
+	for count := 2; count <= of; count++ {
 		patience := child.Confirming
 		if (kind == Hang || kind == Lingers) && best.rank() == mostRank {
 			patience = x.patience // its timers have run out once
@@ -591,23 +600,72 @@ func (x *explorer) confirm(schedule Schedule, first play) (err error) {
 				best = played
 			}
 		}
+		if count == times && held == times-1 && (kind == Died || kind == Lost || kind == Illegal || kind == Different) {
+			of = mostTimes
+		}
+	}
+	if kind == Different && of == mostTimes && 2*held >= of {
+		if isSteady, err := x.isSteady(); err != nil || !isSteady {
+			return err
+		}
 	}
 	wasMoving := first.found.look.Activity == procfs.Timed || first.found.look.Activity == procfs.Outside
 	if held < times && wasMoving && first.patience != child.Confirming {
 		x.patience = child.Confirming // it only took its time, and is given it from now on
 		return nil
 	}
-	x.told[x.keyOf(first.found)] = true
-	if held < times {
-		x.report.NotHeld = append(x.report.NotHeld, fmt.Sprintf("%s, %d of %d processes: %s", kind, held, times, schedule.Token()))
+	key := x.keyOf(first.found)
+	if held < times || 2*held < of {
+		x.notHold(key, fmt.Sprintf("%s, %d of %d processes: %s", kind, held, of, schedule.Token()))
 		return nil
 	}
+	x.hold(key)
 	best.lines, err = x.linesOf(schedule, best.found)
-	x.add(schedule, best.found, held, best)
+	x.add(schedule, best.found, held, of, best)
 	if errors.Is(err, child.ErrStopped) {
 		return nil // the finding is confirmed, and the search ends before its next play
 	}
 	return err
+}
+
+// isSteady reports whether a client prints, and answers, the same in the recorded order each time.
+func (x *explorer) isSteady() (bool, error) {
+	for range mostTimes {
+		again, err := x.peer.play(nil, x.patience)
+		if err != nil || again.output != x.plain.output {
+			return false, err
+		}
+		for seq, reply := range x.plain.replies {
+			if again.replies[seq] != reply {
+				return false, nil
+			}
+		}
+	}
+	return true, nil
+}
+
+// notHeld is a finding that not enough processes have shown.
+type notHeld struct {
+	key, text string // the text of the latest try
+	tries     int
+}
+
+// notHold notes a finding that has not held.
+func (x *explorer) notHold(key, text string) {
+	at := slices.IndexFunc(x.notHeld, func(n notHeld) bool { return n.key == key })
+	if at < 0 {
+		at = len(x.notHeld)
+		x.notHeld = append(x.notHeld, notHeld{key: key})
+	}
+	x.notHeld[at].text = text
+	x.notHeld[at].tries++
+	x.told[key] = x.notHeld[at].tries == mostTries
+}
+
+// hold notes that a finding has held: that others like it have not says no more.
+func (x *explorer) hold(key string) {
+	x.told[key] = true
+	x.notHeld = slices.DeleteFunc(x.notHeld, func(n notHeld) bool { return n.key == key })
 }
 
 // linesOf plays a finding once more, to a process with the means of its own language switched on, and asks it which lines
@@ -691,14 +749,15 @@ var unequalWhen = map[Kind]string{
 	Relist:  "the client asks for a list or a resource as soon as the server says that it has changed, and is told nothing after",
 	Reopen:  "the client opens another standalone stream and ends the first one then",
 	Quit:    "the first of two calls at once is cancelled",
+	Prompt:  "the client goes on as soon as it is told something",
 	Part:    "another client ends its session at the same time",
 	Rewalk:  "the client begins a list again between two of its pages",
 	Meet:    "another client asks at the same time",
 }
 
 // add adds a confirmed finding to the report.
-func (x *explorer) add(schedule Schedule, found *fault, held int, played play) {
-	f := Finding{Kind: found.kind, Peer: x.peer.name(), Token: schedule.Token(), Held: held, Of: times, Detail: found.detail, Choices: []string{}, Requests: []Request{}}
+func (x *explorer) add(schedule Schedule, found *fault, held, of int, played play) {
+	f := Finding{Kind: found.kind, Peer: x.peer.name(), Token: schedule.Token(), Held: held, Of: of, Detail: found.detail, Choices: []string{}, Requests: []Request{}}
 	for _, seq := range found.events {
 		f.Requests = append(f.Requests, Request{Event: seq, What: x.what(seq)})
 	}

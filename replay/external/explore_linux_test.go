@@ -59,6 +59,10 @@ func TestMain(m *testing.M) {
 
 // serve is a counter as an MCP server: the tool add counts, get tells the count.
 func serve(fault string) (status int) {
+	if strings.HasPrefix(fault, "talks") {
+		talk(fault)
+		return 0
+	}
 	count := 0
 	page := make([]byte, 1<<20)
 	ending := prepareEnding(fault)
@@ -764,12 +768,12 @@ func (c *crowd) play(schedule Schedule, _ child.Patience) (play, error) {
 	return play{frames: []frame{{seq: 1, isRequest: true, split: 5}}}, nil
 }
 
-func (*crowd) choices([]frame) [][]Choice {
-	var cancels []Choice
+func (*crowd) choices([]frame) [][]Schedule {
+	var cancels []Schedule
 	for seq := range uint64(10) {
-		cancels = append(cancels, Choice{Kind: Cancel, First: seq, Last: seq})
+		cancels = append(cancels, Schedule{{Kind: Cancel, First: seq, Last: seq}})
 	}
-	return [][]Choice{cancels}
+	return [][]Schedule{cancels}
 }
 
 // unasked has nothing to tell of its lines: a play for them finds nothing.
@@ -870,7 +874,7 @@ func TestWaited(t *testing.T) {
 		time.Hour:              "all 2 threads sleep, and its next timer is in 1h0m0s; reproduced 3 times out of 3",
 	} {
 		x := newExplorer(&crowd{}, Options{})
-		x.add(nil, &fault{kind: Hang, look: procfs.Look{Activity: procfs.Timed, Timer: timer, Threads: 2}}, times, play{})
+		x.add(nil, &fault{kind: Hang, look: procfs.Look{Activity: procfs.Timed, Timer: timer, Threads: 2}}, times, times, play{})
 		if text := x.report.Text(); !strings.Contains(text, want) {
 			t.Errorf("%v:\n%s", timer, text)
 		}

@@ -28,8 +28,8 @@ type peer interface {
 	asking() peer
 	// results returns the events of the recorded requests that were answered with a result.
 	results() []uint64
-	// choices returns the choices that can be made alone, by kind, of the frames of a plain play.
-	choices(frames []frame) [][]Choice
+	// choices returns what is tried by itself, by kind, of the frames of a plain play.
+	choices(frames []frame) [][]Schedule
 	// joins reports whether a message of the recorded end is worth joining to its neighbour.
 	joins(f frame) bool
 	// whyApart says why two neighbours cannot be sent together.

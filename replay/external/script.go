@@ -31,6 +31,9 @@ func (s *Shown) Script(server Server) ([]byte, error) {
 	case s.Finding.Peer != "server" || server.URL != "":
 		return nil, errors.New("a script plays to a server on its standard input and output; of this one write a session")
 	}
+	if schedule, err := ParseToken(s.Token); err == nil && slices.ContainsFunc(schedule, func(c Choice) bool { return c.Kind == Sip }) {
+		return nil, errors.New("a script cannot make the pipe of the server's output smaller: of this order write a session")
+	}
 	w := &scriptWriter{files: server.Folder}
 	w.line("#!/bin/sh")
 	for line := range strings.Lines(strings.TrimSpace(s.Finding.Text())) {
@@ -45,7 +48,7 @@ func (s *Shown) Script(server Server) ([]byte, error) {
 #
 # PATIENCE=30 in the environment waits longer for an answer, REST=2 leaves a slow server more time between two
 # messages.`)
-	if s.Finding.Kind == Illegal || s.Finding.Kind == NotSerial {
+	if s.Finding.Kind == Illegal || s.Finding.Kind == NotSerial || s.Finding.Kind == Unequal {
 		w.line("# It shows what the server said, for you to judge. The exit status is 0.")
 	} else {
 		w.line("# The exit status is 1 if it shows, 0 if not, 3 if the server cannot be started.")
@@ -127,6 +130,9 @@ func (w *scriptWriter) moves(s *Shown) {
 			for _, frame := range m.Frames {
 				w.heard(frame)
 			}
+			if i+1 < len(s.Moves) && s.Moves[i+1].Kind == Wrote {
+				w.told(s.Moves[:i+1])
+			}
 		case Rested:
 			isLast := i+1 == len(s.Moves)
 			switch {
@@ -196,7 +202,27 @@ func (w *scriptWriter) wrote(m Move) {
 	w.line("say %s", strings.Join(words, " \\\n\t"))
 }
 
-// heard waits for an answer or a question of the server. Nothing waits for a notification.
+// told waits for the notification that the last of some moves has heard, if it is one: the client goes on as soon as it comes.
+func (w *scriptWriter) told(moves []Move) {
+	methods := map[string]int{}
+	last := ""
+	for _, m := range moves {
+		for _, frame := range m.Frames {
+			for _, message := range timeline.MessagesOf(transport.Frame{Bytes: frame}) {
+				last = ""
+				if m.Kind == Heard && message.Kind() == transport.Notification {
+					last = message.Method
+					methods[last]++
+				}
+			}
+		}
+	}
+	if last != "" {
+		w.line("told %s %d", w.quoteAll([]byte(last)), methods[last])
+	}
+}
+
+// heard waits for an answer or a question of the server.
 func (w *scriptWriter) heard(frame []byte) {
 	for _, m := range timeline.MessagesOf(transport.Frame{Bytes: frame}) {
 		switch m.Kind() {
@@ -243,7 +269,7 @@ func (w *scriptWriter) verdict(s *Shown) {
 	for _, r := range f.Requests {
 		w.answer(s.ids[r.Event])
 	}
-	if f.Kind == NotSerial {
+	if f.Kind == NotSerial || f.Kind == Unequal {
 		w.printSaid("what the server said; the recorded order and this one differ as told above:")
 		return
 	}

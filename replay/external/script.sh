@@ -50,6 +50,10 @@ answer() { # ID NAME
 	answered "$1" || shows "the server ended with status $(cat "$dir/status"), without an answer to $2 (id $1)"
 }
 question() { await overOr said "\"method\" *: *\"$1\"" || hidden "the server did not ask $1"; }
+counted() { [ "$(grep -c -- "\"method\" *: *\"$1\"" "$dir/out")" -ge "$2" ]; }
+told() { # METHOD COUNT: so many of it have come
+	await overOr counted "$1" "$2" || hidden "the server did not tell $1"
+}
 leaves() { # it must end, with whatever status
 	await ended || shows "the server goes on ${PATIENCE:-10} s after that and the end of its input"
 	ran

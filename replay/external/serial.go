@@ -72,7 +72,7 @@ func permutations(list []uint64) (orders [][]uint64) {
 // serialise looks for an order of the calls of a burst that explains its answers. Where none does, the smallest
 // part of the burst that shows it is told.
 func (x *explorer) serialise(schedule Schedule, played play) error {
-	if len(schedule) != 1 || !slices.Contains([]Kind{Join, Swap, LastFirst}, schedule[0].Kind) {
+	if len(schedule) != 1 || !slices.Contains([]Kind{Join, Swap, LastFirst, Prompt}, schedule[0].Kind) {
 		return nil
 	}
 	var calls []uint64
@@ -110,7 +110,7 @@ func (x *explorer) serialise(schedule Schedule, played play) error {
 	x.bursts = append(x.bursts, calls)
 	found.detail = x.difference(played.answers, orders)
 	played.lines, err = x.linesOf(schedule, found)
-	x.add(schedule, found, held, played)
+	x.add(schedule, found, held, times, played)
 	return err
 }
 
@@ -208,7 +208,7 @@ func (x *explorer) compareAnswers(schedule Schedule, played play) error {
 	}
 	x.told[x.keyOf(found)] = true
 	found.detail = x.difference(played.answers, &serial{unstable: x.unstable, outcomes: []map[uint64]string{x.plain.answers}})
-	x.add(schedule, found, held, played)
+	x.add(schedule, found, held, times, played)
 	return nil
 }
 
@@ -251,7 +251,7 @@ func (x *explorer) compareMeeting(schedule Schedule, played play) error {
 		found.detail = fmt.Sprintf("the other client, which asks for %s, gets\n    %s\n  and when it asks first\n    %s",
 			x.what(schedule[0].Last), clip(played.answers[guestAnswer]), clip(orders.outcomes[0][guestAnswer]))
 	}
-	x.add(schedule, found, held, played)
+	x.add(schedule, found, held, times, played)
 	return nil
 }
 
@@ -280,6 +280,6 @@ func (x *explorer) compareNews(schedule Schedule, played play) error {
 	}
 	found.events = []uint64{untold[0].behind}
 	found.detail = untold[0].what + " came behind that in the recorded order, and comes no more"
-	x.add(schedule, found, held, played)
+	x.add(schedule, found, held, times, played)
 	return nil
 }

@@ -367,7 +367,7 @@ func statusIn(events []store.Event) string {
 }
 
 // choices returns the choices of the client that can be made alone, by kind.
-func (s serverPeer) choices(frames []frame) [][]Choice {
+func (s serverPeer) choices(frames []frame) [][]Schedule {
 	made := newChoices()
 	for i, f := range frames {
 		made.at(End, f)
@@ -392,7 +392,7 @@ func (s serverPeer) choices(frames []frame) [][]Choice {
 	if s.URL != "" { // the answer to initialize names the session
 		together = slices.DeleteFunc(slices.Clone(frames), func(f frame) bool { return f.isHello })
 	}
-	return append(joins(together), made.inTurn(End, LateEnd, Cancel, LateCancel, Quit, Leave, Swap, Deaf, Reopen, Split, Hold, Busy, Withdraw, Refuse, Relist, Rewalk, Roots,
+	return append(joins(together), made.inTurn(End, LateEnd, Cancel, LateCancel, Prompt, Quit, Leave, Sip, Swap, Deaf, Reopen, Split, Hold, Busy, Withdraw, Refuse, Relist, Rewalk, Roots,
 		Reverse, LastFirst, Unread, Cut, Away, HangUp, Meet, Part, Term, Gone, Crossed)...)
 }
 
@@ -447,6 +447,12 @@ func (s serverPeer) addAboutCall(made choices, frames []frame, i int) {
 			}
 		}
 	}
+	if at := slices.IndexFunc(frames[i+1:], func(other frame) bool { return other.isRequest }); f.isTold && at >= 0 && slices.Contains(f.beside, frames[i+1+at].seq) {
+		made.until(Prompt, f, frames[i+1+at])
+	}
+	if last, isBig := pageful(frames[i:], f.beside); isBig && !isWeb && made.isNew(Sip, f.what) {
+		made.until(Sip, f, last)
+	}
 	if isWeb {
 		made.at(HangUp, f)
 	} else {
@@ -498,6 +504,23 @@ func (serverPeer) whyApart(first, second frame) string {
 	return "the second waits for what comes between them"
 }
 
+// pageful returns the last of some neighbours, the first of which is the first of some frames, whose answers fill more than a
+// page, and reports whether there is one.
+func pageful(frames []frame, neighbours []uint64) (last frame, isBig bool) {
+	const page, most = 4 << 10, 12
+	size := 0
+	for i, f := range frames[:min(most, len(frames))] {
+		if !slices.Contains(neighbours, f.seq) {
+			break
+		}
+		size += f.size
+		if i > 0 && size > page {
+			return f, true
+		}
+	}
+	return last, false
+}
+
 // words says what a choice of the client does.
 func (s serverPeer) words(c Choice, name func(uint64) string) string {
 	first, last := name(c.First), name(c.Last)
@@ -539,10 +562,14 @@ func (s serverPeer) words(c Choice, name func(uint64) string) string {
 		return fmt.Sprintf("the client cancels %s, sent together with the call", first)
 	case LateCancel:
 		return fmt.Sprintf("the client cancels %s while the call runs and the server sleeps", first)
+	case Prompt:
+		return fmt.Sprintf("the client sends %s as soon as the server tells it something behind %s", last, first)
 	case Quit:
 		return fmt.Sprintf("%s to %s arrive together, and the client cancels the first while it runs and the server sleeps", first, last)
 	case Leave:
 		return fmt.Sprintf("%s to %s arrive together, and the client ends its output while they run and the server sleeps", first, last)
+	case Sip:
+		return fmt.Sprintf("%s to %s arrive together, and the client reads a page of 4 KiB whenever the server can do nothing more", first, last)
 	case Swap:
 		return fmt.Sprintf("%s arrives together with %s, and in front of it", last, first)
 	case Deaf:

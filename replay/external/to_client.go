@@ -155,9 +155,7 @@ func (p *clientPlayer) run() error {
 			p.begin(p.line.Starts())
 			isMoved = true
 		}
-		if isMoved {
-			p.hear()
-		}
+		isMoved = p.hear() || isMoved // something was said between the parts of a write, perhaps
 		if err := p.unrecorded(); err != nil {
 			return err
 		}
@@ -243,9 +241,10 @@ func (p *clientPlayer) isAsking() bool {
 	return p.isPinging() || p.twin != nil && !p.twin.Answered() && p.twin.Cancelled == 0
 }
 
-// hear takes what the client has said.
-func (p *clientPlayer) hear() {
+// hear takes what the client has said, and reports whether it was anything.
+func (p *clientPlayer) hear() (isMore bool) {
 	for _, f := range p.line.Said() {
+		isMore = true
 		if p.process.IsInterrupted() { // these may be very many
 			break
 		}
@@ -292,6 +291,7 @@ func (p *clientPlayer) hear() {
 			p.http.Heard(f.Stream, p.server)
 		}
 	}
+	return isMore
 }
 
 // take takes frames that the recorded server has returned.

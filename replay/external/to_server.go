@@ -33,23 +33,25 @@ type player struct {
 	session  *playedSession
 	requests map[*timeline.Call]*request
 
-	number  int       // frames that the driver has returned
-	ready   []sending // the client's own
-	kept    []sending // answers that are held
-	until   uint64    // nothing is read until this frame has gone out; 0: all is read
-	holding uint64    // no question is answered until this frame has gone out
-	reverse bool      // the questions behind the last frame are answered when the server is at rest, the last one first
-	busy    uint64    // no question is answered until the server is at rest with this frame; 0: it is
-	called  *request  // is cancelled when the server is at rest, before its question is answered; nil: none
-	refuse  bool      // the questions behind the last frame are answered with an error
-	relist  bool      // the client asks for what changes behind the last frame
-	away    uint64    // the client comes back to no stream until this frame has gone out; 0: at once
-	deaf    bool      // the client ends its standalone stream when the server is at rest
-	reopen  bool      // the client opens another standalone stream in the place of that
-	guest   *guest    // another client; nil: there is none
-	listing *listing  // what it asks for, of all that has changed the latest; nil: nothing
-	lists   int       // how many times it has asked for one
-	asked   bool      // the server has asked something since the last frame
+	number  int        // frames that the driver has returned
+	ready   []sending  // the client's own
+	kept    []sending  // answers that are held
+	until   uint64     // nothing is read until this frame has gone out; 0: all is read
+	holding uint64     // no question is answered until this frame has gone out
+	reverse bool       // the questions behind the last frame are answered when the server is at rest, the last one first
+	busy    uint64     // no question is answered until the server is at rest with this frame; 0: it is
+	called  *request   // is cancelled when the server is at rest, before its question is answered; nil: none
+	refuse  bool       // the questions behind the last frame are answered with an error
+	sips    bool       // the client reads a page whenever the server is at rest
+	prompt  []*request // are not waited for when the server has told something; nil: they are
+	relist  bool       // the client asks for what changes behind the last frame
+	away    uint64     // the client comes back to no stream until this frame has gone out; 0: at once
+	deaf    bool       // the client ends its standalone stream when the server is at rest
+	reopen  bool       // the client opens another standalone stream in the place of that
+	guest   *guest     // another client; nil: there is none
+	listing *listing   // what it asks for, of all that has changed the latest; nil: nothing
+	lists   int        // how many times it has asked for one
+	asked   bool       // the server has asked something since the last frame
 
 	play play
 }
@@ -195,7 +197,7 @@ func (p *player) next() (chunk []sending) {
 	last := p.half.together(first)
 	isMore := last != first
 	for _, c := range p.schedule {
-		isBurst := c.Kind == Join || c.Kind == Quit || c.Kind == Leave || c.Kind == LastFirst
+		isBurst := c.Kind == Join || c.Kind == Quit || c.Kind == Leave || c.Kind == LastFirst || c.Kind == Sip
 		if isBurst && c.First == first || c.Kind == Swap && c.Last == first {
 			last, isMore = max(last, c.Last), true
 		}
@@ -216,7 +218,7 @@ func (p *player) send(chunk []sending) (how Choice) {
 	var behind []sending
 	var hangUps []*request
 	var splits []int
-	p.reverse, p.refuse, p.relist, p.listing = false, false, false, nil
+	p.reverse, p.refuse, p.relist, p.listing, p.prompt = false, false, false, nil, nil
 	for i, s := range chunk {
 		about, requests := p.describe(s)
 		if i == 0 {
@@ -237,6 +239,10 @@ func (p *player) send(chunk []sending) (how Choice) {
 				for _, request := range requests {
 					request.isAhead = true
 				}
+			case Prompt:
+				p.prompt = requests
+			case Sip:
+				p.beginSipping()
 			case Unread:
 				p.process.Unread = true
 				p.until = c.Last
@@ -389,6 +395,9 @@ func (p *player) rest() (isOver bool) {
 	for {
 		look, isMoved := p.process.Settle(p.patience)
 		if p.hear() || p.hearGuest() || isMoved { // some was said between the parts of a write, perhaps
+			if p.isPrompted() {
+				return false
+			}
 			continue
 		}
 		if p.line.Untaken() == 0 && !p.process.Unread { // an answer from before may lie there unread
@@ -400,7 +409,7 @@ func (p *player) rest() (isOver bool) {
 		}
 		p.play.trace.rest(len(p.owed()) > 0)
 		isWorthIt := p.patience.IsWorthIt(look, time.Since(began))
-		if p.leaveStream() || p.cancelLate() || p.cancelAnswered() || p.answerReversed() || p.sendGuestLate() || !isWorthIt && (p.answerLate() || p.listAgain()) {
+		if p.sip(isWorthIt) || p.leaveStream() || p.cancelLate() || p.cancelAnswered() || p.answerReversed() || p.sendGuestLate() || !isWorthIt && (p.answerLate() || p.listAgain()) {
 			continue
 		}
 		if p.play.found != nil { // of a list
@@ -476,7 +485,7 @@ func (p *player) hear() (isMore bool) {
 					p.play.frames[last].questions++
 				}
 			case transport.Notification:
-				p.hearChange(m.Message)
+				p.hearNotification(m.Message)
 			}
 		}
 		p.take(p.half.Receive(f))
@@ -500,6 +509,9 @@ func (p *player) hearAnswer(m *timeline.Message) {
 	}
 	if _, isAnswered := p.play.answers[r.seq]; r.isOwed && !isAnswered { // a client takes the first
 		p.play.answers[r.seq] = canonical(m.Message, p.dir)
+		if at := slices.IndexFunc(p.play.frames, func(f frame) bool { return f.seq == r.seq }); at >= 0 {
+			p.play.frames[at].size = len(p.play.answers[r.seq])
+		}
 		p.play.failed[r.seq] = m.Call.Failure != ""
 		if m.Error != nil {
 			if p.play.errors == nil {

@@ -92,6 +92,44 @@ func (p *player) meetQuestions(c Choice, requests []*request) {
 	}
 }
 
+// isPrompted reports whether the server has told something for which the client sends its next message at once.
+func (p *player) isPrompted() bool {
+	last := len(p.play.frames) - 1
+	if len(p.prompt) == 0 || last < 0 || !p.play.frames[last].isTold || len(p.ready) == 0 {
+		return false
+	}
+	for _, r := range p.prompt {
+		r.isAhead = true
+	}
+	p.prompt = nil
+	return true
+}
+
+// beginSipping makes the pipe of the server's output small, and reads nothing more of it but sips.
+func (p *player) beginSipping() {
+	if pipes, isPipe := p.line.(stdio); isPipe {
+		pipes.Narrow()
+		p.process.Unread, p.sips = true, true
+	}
+}
+
+// sip reads a page of what a server at rest has written, and reports whether there was anything. When all is answered, or
+// nothing more comes, the client reads as before.
+func (p *player) sip(isWorthIt bool) bool {
+	if !p.sips {
+		return false
+	}
+	isMore := p.line.(stdio).Sip()
+	if isMore {
+		p.hear()
+	}
+	if len(p.owed()) == 0 || !isMore && !isWorthIt {
+		p.sips, p.process.Unread = false, false
+		return true
+	}
+	return isMore
+}
+
 // refusal returns the answer of a client whose user declines what a frame answers.
 func (p *player) refusal(answer transport.Frame) transport.Frame {
 	for _, m := range timeline.MessagesOf(answer) {
@@ -142,9 +180,12 @@ type listing struct {
 // mostLists is how many times it is asked for: if the last two differ, each answer is another.
 const mostLists = 3
 
-// hearChange takes a notification. The latest about a change is the one that counts.
-func (p *player) hearChange(m transport.Message) {
+// hearNotification takes a notification. The latest about a change is the one that counts.
+func (p *player) hearNotification(m transport.Message) {
 	last := len(p.play.frames) - 1
+	if last >= 0 {
+		p.play.frames[last].isTold = true
+	}
 	l := &listing{what: standin.ChangedBy(m)}
 	method, _, _ := strings.Cut(l.what, " ")
 	l.request = fmt.Appendf(nil, `"method":%q`, method)

@@ -109,6 +109,17 @@ func (p *Pipes) Narrow() int {
 	return int(size)
 }
 
+// Sip reads a page at most of what an Unread process has written, and reports whether there was anything.
+func (p *Pipes) Sip() bool {
+	var page [4 << 10]byte
+	count, err := syscall.Read(p.out, page[:])
+	p.ended = p.ended || count == 0 && err == nil
+	if count > 0 {
+		p.take(page[:count])
+	}
+	return count > 0
+}
+
 // Untaken returns how many bytes the process has not read. For a socket the number says only whether there are any.
 func (p *Pipes) Untaken() int {
 	if p.in < 0 {

@@ -48,6 +48,7 @@ type pipesOnLinux interface {
 	Shut()
 	HangUp()
 	Narrow() int
+	Sip() bool
 	IsOpen() bool
 	IsEnded() bool
 	IsAwaited() bool

@@ -1,0 +1,89 @@
+//go:build amd64 || arm64
+
+package external
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/mcprec/mcprec/replay/timeline"
+	"github.com/mcprec/mcprec/transport"
+)
+
+// talk is a server whose calls run side by side: save tells that a resource has changed, and is answered a moment later; dump
+// has a long answer.
+func talk(fault string) {
+	var calls sync.WaitGroup
+	var output sync.Mutex
+	var saving atomic.Int32
+	write := func(format string, args ...any) {
+		line := fmt.Appendf(nil, format+"\n", args...)
+		if fault == "talks, tears its lines" { // os.Stdout would write each line whole
+			_, _ = syscall.Write(1, line)
+			return
+		}
+		output.Lock()
+		defer output.Unlock()
+		_, _ = os.Stdout.Write(line)
+	}
+	lines := bufio.NewScanner(os.Stdin)
+	for lines.Scan() {
+		for _, m := range timeline.MessagesOf(transport.Frame{Bytes: lines.Bytes()}) {
+			id := string(m.ID)
+			switch tool := timeline.TargetOf(m); {
+			case m.Method == "initialize":
+				write(`{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25","capabilities":{"resources":{"subscribe":true}},"serverInfo":{"name":"s","version":"1"}}}`, id)
+			case m.Method == "resources/subscribe":
+				write(`{"jsonrpc":"2.0","id":%s,"result":{}}`, id)
+			case tool == "save":
+				if saving.Add(1) == 1 || fault != "talks, tells once" {
+					write(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"a://1"}}`)
+				}
+				calls.Go(func() {
+					time.Sleep(30 * time.Millisecond) // it only takes a while
+					saving.Add(-1)
+					write(`{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"saved"}]}}`, id)
+				})
+			case tool == "dump":
+				calls.Go(func() {
+					write(`{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":%q}]}}`, id, strings.Repeat("line\n", 3000))
+				})
+			}
+		}
+	}
+	calls.Wait()
+}
+
+// TestTalk holds that the client goes on as soon as it is told something, and that it reads a page at a time.
+func TestTalk(t *testing.T) {
+	events, say := greetedSession(`{"tools":{},"resources":{"subscribe":true}}`)
+	say(c2s, `{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"a://1"}}`)
+	say(s2c, `{"jsonrpc":"2.0","id":1,"result":{}}`)
+	for id, tool := range []string{"save", "save", "dump", "dump"} {
+		say(c2s, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%q,"arguments":{}}}`, id+2, tool)
+		say(s2c, `{"jsonrpc":"2.0","id":%d,"result":{"content":[]}}`, id+2)
+	}
+	for _, row := range []struct{ fault, token, want string }{
+		{"talks, tells once", "x1.prompt7-9", "DIFFERENT ANSWER when the client goes on as soon as it is told something: tools/call save (#9); reproduced 3 times out of 3\n" +
+			"  notifications/resources/updated a://1 came behind that in the recorded order, and comes no more\n  the client sends tools/call save (#9) as soon as the server tells it something behind tools/call save (#7)\n"},
+		{"talks", "x1.prompt7-9", "2 orders"},
+		{"talks, tears its lines", "x1.sip11-13", "ILLEGAL: the server sent "},
+		{"talks", "x1.sip11-13", "2 orders"},
+	} {
+		report, err := Explore(counter(row.fault), *events, Options{Token: row.token})
+		if err != nil || !strings.HasPrefix(report.Text(), row.want) {
+			t.Errorf("%s: %v, found:\n%s", row.fault, err, report.Text())
+		}
+	}
+	report, err := Explore(counter("talks"), *events, Options{Schedules: Usual})
+	if err != nil || !report.Passed() || len(report.NotHeld) > 0 {
+		t.Errorf("%v, found:\n%s", err, report.Text())
+	}
+}
