@@ -19,7 +19,7 @@ import (
 type Choice struct {
 	Kind        Kind
 	First, Last uint64
-	At          int      // the byte of a Split, the number of a Repeat or a Poll, the [turn] of a Meet
+	At          int      // the byte of a Split, the number of a Repeat or a Poll, the [turn] of a Meet or a Visit
 	Frames      []uint64 // of an Order
 }
 
@@ -68,6 +68,7 @@ const (
 	Reopen Kind = "reopen" // the client opens another standalone stream when the server is at rest with First, and ends the first one then
 	HangUp Kind = "hangup" // the client hangs up on First right behind it
 	Part   Kind = "part"   // another client, with a session of its own, ends that together with First
+	Visit  Kind = "visit"  // another client, with a session of its own, asks what Last asks when First is answered, and the client goes on when the server has no timers
 	Meet   Kind = "meet"   // another client, with a session of its own, asks what Last asks, together with First and under its id
 )
 
@@ -108,7 +109,7 @@ var kinds = map[Kind]struct {
 	Join: {has: withLast}, Split: {has: withAt}, Unread: {has: withLast}, End: {},
 
 	Ahead: {}, Prompt: {has: withLast}, Hold: {has: withLast}, Busy: {has: withLast}, Withdraw: {}, Refuse: {}, Relist: {}, Rewalk: {}, Roots: {}, Reverse: {}, LastFirst: {has: withLast}, Cancel: {}, LateCancel: {}, Quit: {has: withLast}, Crossed: {}, Leave: {has: withLast}, LateEnd: {}, Term: {}, Gone: {}, Sip: {has: withLast}, Swap: {has: withLast}, Order: {has: listed},
-	Cut: {overHTTP: true}, Away: {has: withLast, overHTTP: true}, Deaf: {overHTTP: true}, Reopen: {overHTTP: true}, HangUp: {overHTTP: true}, Part: {overHTTP: true}, Meet: {has: withLast, overHTTP: true},
+	Cut: {overHTTP: true}, Away: {has: withLast, overHTTP: true}, Deaf: {overHTTP: true}, Reopen: {overHTTP: true}, HangUp: {overHTTP: true}, Part: {overHTTP: true}, Visit: {has: withLast, overHTTP: true}, Meet: {has: withLast, overHTTP: true},
 
 	Early: {}, Late: {}, Behind: {}, Repeat: {has: withAt}, Ping: {}, Twin: {}, Retract: {}, Change: {toldOnce: true}, Anyway: {}, Stderr: {toldOnce: true}, Close: {},
 	Poll:   {has: withAt, overHTTP: true, toldOnce: true},

@@ -52,7 +52,7 @@
 //	to_server_rest.go            what the client does in such a play when the server is at rest, and at its end
 //	client.go, to_client.go      a client under test, what is a fault of it, and one play of the server's half to it
 //	to_client_http.go            what such a play has over HTTP beside
-//	guest.go      another client of a server over HTTP, which asks or leaves at the same time
+//	guest.go      another client of a server over HTTP, which asks or leaves beside the recorded one
 //	web_linux.go, web_other.go, response.go  the connections to a server over HTTP
 //	serial.go     whether an order of the calls explains the answers
 //	explore.go    the search, and its confirmation in fresh processes

@@ -509,6 +509,8 @@ func (x *explorer) judge(schedule Schedule, played play) error {
 		return nil // a known finding
 	case len(schedule) == 1 && schedule[0].Kind == Meet:
 		return x.compareMeeting(schedule, played)
+	case len(schedule) == 1 && schedule[0].Kind == Visit:
+		return x.compareVisit(schedule, played)
 	case len(schedule) == 1 && (schedule[0].Kind == Reopen || schedule[0].Kind == Part):
 		return x.compareAnswers(schedule, played)
 	case played.isUnjudged && !x.plain.isUnjudged, same(played.answers, x.plain.answers, x.unstable):
@@ -752,6 +754,7 @@ var unequalWhen = map[Kind]string{
 	Prompt:  "the client goes on as soon as it is told something",
 	Part:    "another client ends its session at the same time",
 	Rewalk:  "the client begins a list again between two of its pages",
+	Visit:   "another client asks behind that",
 	Meet:    "another client asks at the same time",
 }
 

@@ -58,6 +58,9 @@ func (p *player) invite(c Choice, frame transport.Frame) (beside []sending) {
 	}
 	g := &guest{client: p.http.another(), turn: turn(c.At), id: own[0].ID, replies: repliesIn(p.events)}
 	p.guest = g
+	if c.Kind == Visit && g.turn == atOnce {
+		g.turn = after
+	}
 	params := asks[0].Params
 	if params == nil {
 		params = json.RawMessage("{}")
@@ -153,6 +156,8 @@ func (p *player) hearGuest() (isMore bool) {
 			switch {
 			case m.Kind() == transport.Request:
 				p.answerAsGuest(m)
+			case m.Kind() == transport.Notification:
+				p.play.toldGuest = append(p.play.toldGuest, toldText(m, p.dir))
 			case m.Kind() != transport.Response:
 			case g.isSent && mcp.Same(m.ID, g.id):
 				g.answer = canonical(m, p.dir)

@@ -62,9 +62,11 @@ type play struct {
 	blocked   []uint64 // requests that a server answered only when the client had answered its question about another
 	outlasted []uint64 // requests behind which a server got SIGTERM, and ended only when its input did
 
-	news       []news // of a server
-	isDeaf     bool   // over HTTP the client had no standalone stream at last
-	isUnjudged bool   // the end under test asked for what the recording does not have; of a server its answers are not compared
+	news       []news   // of a server
+	told       []string // its notifications, as they are compared
+	toldGuest  []string // those to another client
+	isDeaf     bool     // over HTTP the client had no standalone stream at last
+	isUnjudged bool     // the end under test asked for what the recording does not have; of a server its answers are not compared
 
 	trace *trace   // nil: not kept
 	lines []string // of a process that was asked: which hold what waits at a hang, or keep it from its end
@@ -120,6 +122,11 @@ func canonical(m transport.Message, folder string) string {
 	return strings.ReplaceAll(string(body), folder, child.FolderMark)
 }
 
+// toldText returns a notification for comparison.
+func toldText(m transport.Message, folder string) string {
+	return strings.ReplaceAll(m.Method+" "+string(m.Params), folder, child.FolderMark)
+}
+
 // seeing returns the play for a confirmation of a fault. If that is a broken rule, the play has found this rule, or nothing:
 // it may show other rules and other faults beside.
 func (p play) seeing(sought *fault) play {
@@ -165,16 +172,19 @@ type playedSession struct {
 	events uint64 // so far
 	rules  *check.Fold
 	taken  transport.Frame // the latest
+	step   timeline.Step   // of that
+	// streams are those in which something about a call has come over HTTP.
+	streams map[*timeline.Call]map[uint64]bool
 }
 
 // newPlayedSession returns the session of a play. The end under test sends in direction under; illegal is called with each rule
 // that it breaks, and with the frame that shows it. Over HTTP frames on two streams may come in either order, and the status of
-// a response is not seen.
+// a response is not seen: of the rules about order those count about calls of which all has come in one stream.
 func newPlayedSession(under transport.Direction, isHTTP bool, illegal func(*fault, transport.Frame)) *playedSession {
-	s := &playedSession{Model: timeline.NewModel(timeline.All)}
+	s := &playedSession{Model: timeline.NewModel(timeline.All), streams: map[*timeline.Call]map[uint64]bool{}}
 	s.rules = check.New(check.Gate{}, func(f check.Finding) {
 		isOfRules := f.Severity == order.Error && f.Section != "" && !f.IsWait()
-		ofStreams := (order.Violation{Title: f.Title}).OneSender() || f.NeedsExchange()
+		ofStreams := (order.Violation{Title: f.Title}).OneSender() && !s.isInOneStream() || f.NeedsExchange()
 		if !isOfRules || f.Dir != under || isHTTP && ofStreams {
 			return
 		}
@@ -186,12 +196,25 @@ func newPlayedSession(under transport.Direction, isHTTP bool, illegal func(*faul
 	return s
 }
 
+// isInOneStream reports whether all that has come about the call of the latest frame came in one stream.
+func (s *playedSession) isInOneStream() bool {
+	return !slices.ContainsFunc(s.step.Messages, func(m timeline.Message) bool { return m.Call == nil || len(s.streams[m.Call]) != 1 })
+}
+
 // take takes a frame. A play is one session of one client, so ids are unique in it, over HTTP as well. An answer
 // whose id is the request's but for its type is none here: an end under test has to give the id as it got it.
 func (s *playedSession) take(dir transport.Direction, frame transport.Frame) timeline.Step {
 	s.events++
 	step := s.Take(store.Event{Seq: s.events, Kind: store.Frame, Dir: dir, Payload: frame.Bytes})
-	s.taken = frame
+	s.taken, s.step = frame, step
+	for _, m := range step.Messages {
+		if m.Call != nil && frame.Stream != 0 {
+			if s.streams[m.Call] == nil {
+				s.streams[m.Call] = map[uint64]bool{}
+			}
+			s.streams[m.Call][frame.Stream] = true
+		}
+	}
 	_ = s.rules.Take(step) // it fails only for events that are no frames
 	for i := range step.Messages {
 		if m := &step.Messages[i]; m.Role == timeline.Answers && m.Retyped {

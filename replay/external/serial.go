@@ -255,6 +255,57 @@ func (x *explorer) compareMeeting(schedule Schedule, played play) error {
 	return nil
 }
 
+// astray returns what a server tells another client in place of the recorded one: of a kind of notification that one gets fewer
+// than when the other has asked before, and the other more. "": nothing. What they say may differ: who asks first has the first
+// number.
+func astray(played, ordered play) string {
+	times := func(list []string, method string) (count int) {
+		for _, text := range list {
+			if strings.HasPrefix(text, method+" ") {
+				count++
+			}
+		}
+		return count
+	}
+	for _, text := range slices.Backward(played.toldGuest) {
+		method, _, _ := strings.Cut(text, " ")
+		if times(played.told, method) < times(ordered.told, method) && times(played.toldGuest, method) > times(ordered.toldGuest, method) {
+			return text
+		}
+	}
+	return ""
+}
+
+// compareVisit confirms that a server tells another client, which asks behind a call, what is for the client that has made the
+// call.
+func (x *explorer) compareVisit(schedule Schedule, played play) error {
+	found := &fault{kind: Unequal, events: []uint64{schedule[0].First}, look: procfs.Look{Activity: procfs.Ended}, at: Visit, about: "told to another client"}
+	if x.told[x.keyOf(found)] || len(played.toldGuest) == 0 {
+		return nil
+	}
+	defer x.watch(Unequal, schedule)()
+	choice := schedule[0]
+	choice.At = int(before)
+	var text string
+	for range times {
+		ordered, err := x.peer.play(Schedule{choice}, x.patience)
+		if err != nil || !ordered.isWhole() {
+			return err
+		}
+		if text = astray(played, ordered); text == "" {
+			return nil // it may be told to both, or to either
+		}
+		held, err := x.repeat(schedule, func(again play) bool { return astray(again, ordered) != "" })
+		if err != nil || held < times {
+			return err
+		}
+	}
+	x.told[x.keyOf(found)] = true
+	found.detail = "the other client is told, and this one is told less than when the other has asked before\n    " + clip(text)
+	x.add(schedule, found, times, times, played)
+	return nil
+}
+
 // compareNews confirms that a server over HTTP does not tell any more of a change of which it has told in the recorded order,
 // though the client listens.
 func (x *explorer) compareNews(schedule Schedule, played play) error {

@@ -393,7 +393,7 @@ func (s serverPeer) choices(frames []frame) [][]Schedule {
 		together = slices.DeleteFunc(slices.Clone(frames), func(f frame) bool { return f.isHello })
 	}
 	return append(joins(together), made.inTurn(End, LateEnd, Cancel, LateCancel, Prompt, Quit, Leave, Sip, Swap, Deaf, Reopen, Split, Hold, Busy, Withdraw, Refuse, Relist, Rewalk, Roots,
-		Reverse, LastFirst, Unread, Cut, Away, HangUp, Meet, Part, Term, Gone, Crossed)...)
+		Reverse, LastFirst, Unread, Cut, Away, HangUp, Meet, Visit, Part, Term, Gone, Crossed)...)
 }
 
 // addAboutQuestions adds the choices about what the server asks and tells behind a frame.
@@ -477,6 +477,10 @@ func (s serverPeer) addAboutCall(made choices, frames []frame, i int) {
 	made.at(Part, f)
 	if meet, ok := meeting(s.events, frames, f); ok {
 		made.add(meet)
+		if strings.HasPrefix(f.what, mcp.MethodCallTool) {
+			meet.Kind = Visit
+			made.add(meet)
+		}
 	}
 }
 
@@ -588,6 +592,8 @@ func (s serverPeer) words(c Choice, name func(uint64) string) string {
 		return fmt.Sprintf("the client hangs up on %s at once, and does not come back", first)
 	case Meet:
 		return fmt.Sprintf("another client, with a session of its own, asks what %s asks, together with %s and under its id", last, first)
+	case Visit:
+		return fmt.Sprintf("another client, with a session of its own, asks what %s asks when %s is answered, and the client goes on when the server does nothing more", last, first)
 	case End:
 		if isWeb {
 			return fmt.Sprintf("the client deletes its session right behind %s", first)

@@ -42,6 +42,7 @@ type player struct {
 	busy    uint64     // no question is answered until the server is at rest with this frame; 0: it is
 	called  *request   // is cancelled when the server is at rest, before its question is answered; nil: none
 	refuse  bool       // the questions behind the last frame are answered with an error
+	pauses  bool       // the client goes on when the server has no timers
 	sips    bool       // the client reads a page whenever the server is at rest
 	prompt  []*request // are not waited for when the server has told something; nil: they are
 	relist  bool       // the client asks for what changes behind the last frame
@@ -218,7 +219,7 @@ func (p *player) send(chunk []sending) (how Choice) {
 	var behind []sending
 	var hangUps []*request
 	var splits []int
-	p.reverse, p.refuse, p.relist, p.listing, p.prompt = false, false, false, nil, nil
+	p.reverse, p.refuse, p.relist, p.listing, p.prompt, p.pauses = false, false, false, nil, nil, false
 	for i, s := range chunk {
 		about, requests := p.describe(s)
 		if i == 0 {
@@ -256,7 +257,8 @@ func (p *player) send(chunk []sending) (how Choice) {
 				if p.http != nil {
 					p.http.cut(s.seq, true)
 				}
-			case Meet, Part:
+			case Meet, Visit, Part:
+				p.pauses = c.Kind == Visit
 				behind = append(behind, p.invite(c, s.frame)...)
 			case Roots:
 				behind = append(behind, p.notify(mcp.NotificationRootsListChanged))
@@ -488,6 +490,7 @@ func (p *player) hear() (isMore bool) {
 				p.hearNotification(m.Message)
 			}
 		}
+		f.Stream = 0 // the half has none
 		p.take(p.half.Receive(f))
 	}
 	return isMore

@@ -165,8 +165,10 @@ func (p *player) answerLate() bool {
 	return true
 }
 
-// isBusy reports whether the client will answer, or ask for what has changed, when the server has nothing more to do.
-func (p *player) isBusy() bool { return p.busy != 0 && len(p.kept) > 0 || p.listing != nil }
+// isBusy reports whether the client will answer, ask for what has changed, or go on, when the server has nothing more to do.
+func (p *player) isBusy() bool {
+	return p.busy != 0 && len(p.kept) > 0 || p.listing != nil || p.pauses
+}
 
 // listing is a list or a resource that the client asks for as soon as the server says that it has changed, and twice more
 // when the server is at rest.
@@ -182,6 +184,7 @@ const mostLists = 3
 
 // hearNotification takes a notification. The latest about a change is the one that counts.
 func (p *player) hearNotification(m transport.Message) {
+	p.play.told = append(p.play.told, toldText(m, p.dir))
 	last := len(p.play.frames) - 1
 	if last >= 0 {
 		p.play.frames[last].isTold = true

@@ -322,7 +322,8 @@ func (w *web) heard(x *exchange) {
 			x.isReady = false
 		}
 	}
-	for _, f := range r.frames {
+	for i, f := range r.frames {
+		r.frames[i].Stream = x.seq // also what comes in the rest of it
 		x.resumes = 0
 		for _, m := range timeline.MessagesOf(f) {
 			if m.Kind() != transport.Response {

@@ -36,6 +36,7 @@ type webCounter struct {
 	beside   map[net.Conn]bool // connections that were fresh beside others
 	sessions int
 	sent     []string                       // all events, in order
+	latest   string                         // the session that has asked last
 	hasLeft  bool                           // a standalone stream has ended, or its session
 	opened   int                            // standalone streams
 	isOpen   bool                           // one of them is
@@ -114,6 +115,9 @@ func (s *webCounter) get(w http.ResponseWriter, r *http.Request) {
 	id := r.Header.Get(mcp.HeaderLastEventID)
 	s.mu.Lock()
 	events := s.streams[id]
+	if s.fault == "resumes in another order" && len(events) > 2 {
+		events = slices.Concat(events[1:2], events[:1], events[2:])
+	}
 	if s.fault == "resumes all streams" && id != "" {
 		events = s.sent[slices.Index(s.sent, events[0]):]
 	}
@@ -181,6 +185,7 @@ func (s *webCounter) post(w http.ResponseWriter, r *http.Request, m transport.Me
 	}
 	result := `{}`
 	s.mu.Lock()
+	s.latest = r.Header.Get(mcp.HeaderSessionID)
 	if s.hasLeft && m.Method != mcp.MethodInitialize {
 		s.mu.Unlock()
 		http.Error(w, "no session", http.StatusNotFound)
@@ -225,6 +230,9 @@ func (s *webCounter) post(w http.ResponseWriter, r *http.Request, m transport.Me
 		}
 		if timeline.TargetOf(m) == "add" {
 			s.count++
+			if strings.HasPrefix(s.fault, "notes later") {
+				go s.noteLater(s.latest)
+			}
 			for _, stream := range s.alone {
 				if !strings.HasPrefix(s.fault, "tells") {
 					break
@@ -251,11 +259,32 @@ func (s *webCounter) post(w http.ResponseWriter, r *http.Request, m transport.Me
 	}
 	first := "of " + string(m.ID)
 	answer := fmt.Sprintf("id: answer to %s\ndata: {\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":%s}\n\n", m.ID, m.ID, result)
-	s.streams[first] = []string{answer}
+	var events []string
+	if token := transport.Member(m.Params, mcp.MemberMeta, mcp.MemberProgressToken); token != nil {
+		for n := range 2 {
+			events = append(events, fmt.Sprintf("id: %d of %s\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":%s,\"progress\":%d}}\n\n", n, m.ID, token, n+1))
+		}
+	}
+	events = append(events, answer)
+	s.streams[first] = events
 	s.sent = append(s.sent, answer)
 	s.mu.Unlock()
 	w.Header().Set("Content-Type", mcp.MediaEventStream)
-	_, _ = fmt.Fprintf(w, "id: %s\ndata: \n\n%s", first, answer) // an error is the client's end
+	_, _ = fmt.Fprintf(w, "id: %s\ndata: \n\n%s", first, strings.Join(events, "")) // an error is the client's end
+}
+
+// noteLater tells a session a moment later that its call is done.
+func (s *webCounter) noteLater(session string) {
+	time.Sleep(50 * time.Millisecond) // it only takes a while
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.fault == "notes later, to who asked last" {
+		session = s.latest
+	}
+	if stream := s.alone[session]; stream != nil {
+		_, _ = io.WriteString(stream, "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{\"level\":\"info\",\"data\":\"done\"}}\n\n") // an error is the client's end
+		_ = http.NewResponseController(stream).Flush()
+	}
 }
 
 // webServer is the counter over HTTP with a fault.
@@ -398,6 +427,40 @@ func TestMeeting(t *testing.T) {
 		"healthy":        "2 orders",
 	} {
 		report, err := Explore(webServer(fault), session(), Options{Token: "x1.meet9-5"})
+		if err != nil || !strings.HasPrefix(report.Text(), want) {
+			t.Errorf("%s: %v, found:\n%s", fault, err, report.Text())
+		}
+	}
+}
+
+// TestVisit holds that a server is found which tells another client what is for the client whose call it was.
+func TestVisit(t *testing.T) {
+	for fault, want := range map[string]string{
+		"notes later, to who asked last": "DIFFERENT ANSWER when another client asks behind that: tools/call add (#5); reproduced 3 times out of 3\n" +
+			"  the other client is told, and this one is told less than when the other has asked before\n    notifications/message {\"level\":\"info\",\"data\":\"done\"}\n" +
+			"  another client, with a session of its own, asks what tools/call get (#9) asks when tools/call add (#5) is answered, and the client goes on when the server does nothing more\n",
+		"notes later": "2 orders",
+		"healthy":     "2 orders",
+	} {
+		report, err := Explore(webServer(fault), session(), Options{Token: "x1.visit5-9"})
+		if err != nil || !strings.HasPrefix(report.Text(), want) {
+			t.Errorf("%s: %v, found:\n%s", fault, err, report.Text())
+		}
+	}
+}
+
+// TestOneStream holds that a rule about the order of two messages is kept over HTTP where both have come in one stream, and its
+// rest.
+func TestOneStream(t *testing.T) {
+	events, say := greetedSession(`{"tools":{}}`)
+	say(c2s, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"add","arguments":{},"_meta":{"progressToken":"t"}}}`)
+	say(s2c, `{"jsonrpc":"2.0","id":1,"result":{"content":[]}}`)
+	for fault, want := range map[string]string{
+		"resumes in another order": "ILLEGAL: the server sent progress 1 of tools/call (id 1) after 2 (P3: progress rises with each notification; basic/utilities/progress, Progress Flow); reproduced 3 times out of 3\n" +
+			"  the response to tools/call add (#5) is cut behind its first event with an id, and the client comes back for the rest\n",
+		"healthy": "2 orders",
+	} {
+		report, err := Explore(webServer(fault), *events, Options{Token: "x1.cut5"})
 		if err != nil || !strings.HasPrefix(report.Text(), want) {
 			t.Errorf("%s: %v, found:\n%s", fault, err, report.Text())
 		}
