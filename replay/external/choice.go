@@ -43,6 +43,7 @@ const (
 	Withdraw   Kind = "withdraw"  // the client cancels First when the server is at rest and waits for an answer of the client, and answers then
 	Refuse     Kind = "refuse"    // the client answers the questions behind First with an error, as when its user declines
 	Relist     Kind = "relist"    // the client asks for a list or a resource as soon as the server says behind First that it has changed, and again when the server is at rest
+	Between    Kind = "between"   // the client walks through the list of First, which asks for a further page of it, and makes the call of Last between two pages
 	Roots      Kind = "roots"     // the client says in the same write as First that its roots have changed
 	Rewalk     Kind = "rewalk"    // the client begins the list of First again in front of First, which asks for a further page of it
 	Reverse    Kind = "reverse"   // the client answers the questions behind First when the server is at rest, the last one first
@@ -108,7 +109,7 @@ var kinds = map[Kind]struct {
 }{
 	Join: {has: withLast}, Split: {has: withAt}, Unread: {has: withLast}, End: {},
 
-	Ahead: {}, Prompt: {has: withLast}, Hold: {has: withLast}, Busy: {has: withLast}, Withdraw: {}, Refuse: {}, Relist: {}, Rewalk: {}, Roots: {}, Reverse: {}, LastFirst: {has: withLast}, Cancel: {}, LateCancel: {}, Quit: {has: withLast}, Crossed: {}, Leave: {has: withLast}, LateEnd: {}, Term: {}, Gone: {}, Sip: {has: withLast}, Swap: {has: withLast}, Order: {has: listed},
+	Ahead: {}, Prompt: {has: withLast}, Hold: {has: withLast}, Busy: {has: withLast}, Withdraw: {}, Refuse: {}, Relist: {}, Rewalk: {}, Between: {has: withLast}, Roots: {}, Reverse: {}, LastFirst: {has: withLast}, Cancel: {}, LateCancel: {}, Quit: {has: withLast}, Crossed: {}, Leave: {has: withLast}, LateEnd: {}, Term: {}, Gone: {}, Sip: {has: withLast}, Swap: {has: withLast}, Order: {has: listed},
 	Cut: {overHTTP: true}, Away: {has: withLast, overHTTP: true}, Deaf: {overHTTP: true}, Reopen: {overHTTP: true}, HangUp: {overHTTP: true}, Part: {overHTTP: true}, Visit: {has: withLast, overHTTP: true}, Meet: {has: withLast, overHTTP: true},
 
 	Early: {}, Late: {}, Behind: {}, Repeat: {has: withAt}, Ping: {}, Twin: {}, Retract: {}, Change: {toldOnce: true}, Anyway: {}, Stderr: {toldOnce: true}, Close: {},

@@ -2,6 +2,7 @@ package external
 
 import (
 	"cmp"
+	"fmt"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -133,6 +134,15 @@ func tellingRoots() []store.Event {
 	return *events
 }
 
+// twoCalls has three calls, of which two are the same.
+func twoCalls() []store.Event {
+	events := make([]store.Event, 4)
+	for i, a := range []int{1, 1, 2} {
+		events = append(events, store.Event{Seq: uint64(i + 5), Kind: store.Frame, Payload: fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"x","arguments":{"a":%d}}}`, i, a)})
+	}
+	return events
+}
+
 // TestChoices: which choices a frame has, for each thing that is said of it, and that it has no others.
 func TestChoices(t *testing.T) {
 	client, stdio, web := clientPeer{}, serverPeer{}, serverPeer{Server: Server{URL: "http://x"}}
@@ -167,6 +177,8 @@ func TestChoices(t *testing.T) {
 		{"a call of a client that tells of its roots", serverPeer{events: tellingRoots()}, []frame{{seq: 4, isRequest: true}}, "end4 endrest4 cancel4 later4 roots4 unread4-4 term4 gone4 crossed4"},
 		{"two calls in which it asks", stdio, []frame{{seq: 4, isRequest: true, isHello: true, questions: 1, beside: []uint64{4, 5}}, {seq: 5, isRequest: true, isHello: true, questions: 1}},
 			"join4-5 end4 end5 hold4-5 hold5-5 refuse4 refuse5 lastfirst4-5"},
+		{"a page, and two calls", serverPeer{Server: Server{URL: "http://x"}, events: twoCalls()}, []frame{{seq: 4, isPage: true, what: "a"}, {seq: 5, what: "tools/call x"}, {seq: 6, what: "tools/call x"}, {seq: 7, what: "tools/call x"}},
+			"end4 end5 end6 end7 rewalk4 between4-5 between4-7"},
 		{"a page of a list that comes twice", web, []frame{{seq: 4, isPage: true, what: "a"}, {seq: 5, isPage: true, what: "a"}}, "end4 end5 rewalk4"},
 		{"one behind which it tells something", stdio, []frame{{seq: 1, isHello: true}, {seq: 4, isRequest: true, isTold: true, what: "a", beside: []uint64{4, 5}}, {seq: 5, isHello: true, isRequest: true, what: "a"}},
 			"join4-5 end1 end4 end5 endrest4 cancel4 later4 prompt4-5 quit4-5 leave4-5 unread4-5 term4 gone4 crossed4"},

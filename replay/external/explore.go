@@ -513,6 +513,8 @@ func (x *explorer) judge(schedule Schedule, played play) error {
 		return x.compareVisit(schedule, played)
 	case len(schedule) == 1 && (schedule[0].Kind == Reopen || schedule[0].Kind == Part):
 		return x.compareAnswers(schedule, played)
+	case len(schedule) == 1 && schedule[0].Kind == Between: // what the call has changed shows in the answers to others
+		return nil
 	case played.isUnjudged && !x.plain.isUnjudged, same(played.answers, x.plain.answers, x.unstable):
 		return nil
 	case len(schedule) == 1 && slices.Contains([]Kind{Split, Reverse, Rewalk, Quit}, schedule[0].Kind):
@@ -753,6 +755,7 @@ var unequalWhen = map[Kind]string{
 	Quit:    "the first of two calls at once is cancelled",
 	Prompt:  "the client goes on as soon as it is told something",
 	Part:    "another client ends its session at the same time",
+	Between: "a call is made between two of its pages",
 	Rewalk:  "the client begins a list again between two of its pages",
 	Visit:   "another client asks behind that",
 	Meet:    "another client asks at the same time",

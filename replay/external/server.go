@@ -377,6 +377,7 @@ func (s serverPeer) choices(frames []frame) [][]Schedule {
 		s.addAboutQuestions(made, frames, i)
 		if f.isPage && made.isNew(Rewalk, f.what) {
 			made.at(Rewalk, f)
+			s.addBetween(made, frames, f)
 		}
 		if f.isRequest && !f.isHello {
 			s.addAboutCall(made, frames, i)
@@ -392,7 +393,7 @@ func (s serverPeer) choices(frames []frame) [][]Schedule {
 	if s.URL != "" { // the answer to initialize names the session
 		together = slices.DeleteFunc(slices.Clone(frames), func(f frame) bool { return f.isHello })
 	}
-	return append(joins(together), made.inTurn(End, LateEnd, Cancel, LateCancel, Prompt, Quit, Leave, Sip, Swap, Deaf, Reopen, Split, Hold, Busy, Withdraw, Refuse, Relist, Rewalk, Roots,
+	return append(joins(together), made.inTurn(End, LateEnd, Cancel, LateCancel, Prompt, Quit, Leave, Sip, Swap, Deaf, Reopen, Split, Hold, Busy, Withdraw, Refuse, Relist, Rewalk, Between, Roots,
 		Reverse, LastFirst, Unread, Cut, Away, HangUp, Meet, Visit, Part, Term, Gone, Crossed)...)
 }
 
@@ -423,6 +424,21 @@ func (s serverPeer) addAboutQuestions(made choices, frames []frame, i int) {
 	}
 	if f.hasChange {
 		made.at(Relist, f)
+	}
+}
+
+// addBetween adds the calls that are made between two pages of the list of a frame: each with other arguments, if the server asks
+// nothing for it.
+func (s serverPeer) addBetween(made choices, frames []frame, page frame) {
+	const most = 8
+	for _, f := range frames {
+		messages := timeline.MessagesOf(recordedFrame(s.events, f.seq))
+		if len(messages) != 1 || messages[0].Method != mcp.MethodCallTool || f.questions > 0 || len(made.byKind[Between]) == most {
+			continue
+		}
+		if made.isNew(Between, page.what+"\n"+f.what+string(transport.Member(messages[0].Params, "arguments"))) {
+			made.until(Between, page, f)
+		}
 	}
 }
 
@@ -553,6 +569,8 @@ func (s serverPeer) words(c Choice, name func(uint64) string) string {
 		return fmt.Sprintf("the client says, together with %s, that its roots have changed", first)
 	case Relist:
 		return fmt.Sprintf("behind %s the client asks for a list or a resource as soon as the server says that it has changed, and again when the server sleeps", first)
+	case Between:
+		return fmt.Sprintf("the client walks through the list of %s, and makes the call of %s between two of its pages", first, last)
 	case Rewalk:
 		return fmt.Sprintf("the client begins the list of %s again in front of that page", first)
 	case Reverse:

@@ -6,6 +6,8 @@ import (
 	"bufio"
 	"fmt"
 	"os"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,7 +20,7 @@ import (
 )
 
 // talk is a server whose calls run side by side: save tells that a resource has changed, and is answered a moment later; dump
-// has a long answer.
+// has a long answer. The call insert adds a resource in front of the others, of which a page has two.
 func talk(fault string) {
 	var calls sync.WaitGroup
 	var output sync.Mutex
@@ -33,6 +35,7 @@ func talk(fault string) {
 		defer output.Unlock()
 		_, _ = os.Stdout.Write(line)
 	}
+	resources := []string{"b", "c", "d", "e"}
 	lines := bufio.NewScanner(os.Stdin)
 	for lines.Scan() {
 		for _, m := range timeline.MessagesOf(transport.Frame{Bytes: lines.Bytes()}) {
@@ -51,6 +54,30 @@ func talk(fault string) {
 					saving.Add(-1)
 					write(`{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"saved"}]}}`, id)
 				})
+			case tool == "insert":
+				resources = slices.Insert(resources, 0, "a")
+				write(`{"jsonrpc":"2.0","id":%s,"result":{"content":[]}}`, id)
+			case m.Method == "resources/list":
+				cursor := transport.MemberText(m.Params, "cursor")
+				at, _ := slices.BinarySearch(resources, cursor)
+				next := ""
+				if number, err := strconv.Atoi(cursor); err == nil && fault == "talks, pages by number" {
+					at = number
+				}
+				if at+2 < len(resources) {
+					next = resources[at+2]
+				}
+				if next != "" && fault == "talks, pages by number" {
+					next = strconv.Itoa(at + 2)
+				}
+				var page []string
+				for _, name := range resources[at:min(at+2, len(resources))] {
+					page = append(page, fmt.Sprintf(`{"name":"x","uri":"a://%s"}`, name))
+				}
+				if next != "" {
+					next = fmt.Sprintf(`,"nextCursor":%q`, next)
+				}
+				write(`{"jsonrpc":"2.0","id":%s,"result":{"resources":[%s]%s}}`, id, strings.Join(page, ","), next)
 			case tool == "dump":
 				calls.Go(func() {
 					write(`{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":%q}]}}`, id, strings.Repeat("line\n", 3000))
@@ -85,5 +112,26 @@ func TestTalk(t *testing.T) {
 	report, err := Explore(counter("talks"), *events, Options{Schedules: Usual})
 	if err != nil || !report.Passed() || len(report.NotHeld) > 0 {
 		t.Errorf("%v, found:\n%s", err, report.Text())
+	}
+}
+
+// TestBetween holds that a list has each item once that is there all the time, also if a call changes it between two pages.
+func TestBetween(t *testing.T) {
+	events, say := greetedSession(`{"tools":{},"resources":{}}`)
+	for id, params := range []string{`{}`, `{"cursor":"2"}`} {
+		say(c2s, `{"jsonrpc":"2.0","id":%d,"method":"resources/list","params":%s}`, id+1, params)
+		say(s2c, `{"jsonrpc":"2.0","id":%d,"result":{"resources":[],"nextCursor":"2"}}`, id+1)
+	}
+	say(c2s, `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"insert","arguments":{}}}`)
+	say(s2c, `{"jsonrpc":"2.0","id":3,"result":{"content":[]}}`)
+	for fault, want := range map[string]string{
+		"talks, pages by number": "DIFFERENT ANSWER when a call is made between two of its pages: resources/list (#7), tools/call insert (#9); reproduced 3 times out of 3\n" +
+			"  the list has twice a://c, which is there before and after\n  the client walks through the list of resources/list (#7), and makes the call of tools/call insert (#9) between two of its pages\n  token: x1.between7-9\n",
+		"talks": "30 orders",
+	} {
+		report, err := Explore(counter(fault), *events, Options{Schedules: 30})
+		if err != nil || !strings.HasPrefix(report.Text(), want) {
+			t.Errorf("%s: %v, found:\n%s", fault, err, report.Text())
+		}
 	}
 }

@@ -249,6 +249,8 @@ func (p *player) send(chunk []sending) (how Choice) {
 				p.until = c.Last
 			case Hold, Busy, Withdraw, Refuse, Reverse, LastFirst, Relist:
 				p.meetQuestions(c, requests)
+			case Between:
+				p.callBetween(c, s.frame)
 			case Rewalk:
 				p.walkAgain(about.what, s.frame)
 			case Cancel:

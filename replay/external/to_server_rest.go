@@ -1,8 +1,10 @@
 package external
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -214,30 +216,100 @@ func (p *player) askForList() {
 	p.write([]sending{s})
 }
 
-// walkAgain asks for a list from its beginning, page by page, as often as the client has with a frame that asks for a further
-// page of it. The frame itself has not gone out.
-func (p *player) walkAgain(what string, page transport.Frame) {
+// ask makes a request that is not in the recording, and returns its answer when the server is at rest; "": it has none.
+func (p *player) ask(method string, params json.RawMessage) (answer string) {
+	p.listing = &listing{request: fmt.Appendf(nil, `"method":%q,"params":%s`, method, params)}
+	p.askForList()
+	p.await(func() bool { return p.listing.call == nil }, func() bool { return p.http != nil && p.http.proceed() })
+	if len(p.listing.answers) > 0 {
+		answer = p.listing.answers[0]
+	}
+	p.listing = nil
+	return answer
+}
+
+// walk asks for the list of a frame that asks for a page of it, from the beginning and page by page, so many pages at most. It
+// calls between behind the first page if there is another, and returns the answers.
+func (p *player) walk(page transport.Frame, most int, between func()) (answers []string) {
 	m := timeline.MessagesOf(page)[0]
 	params := map[string]json.RawMessage{}
 	_ = json.Unmarshal(m.Params, &params) // it has a cursor
 	delete(params, "cursor")
-	for _, f := range p.play.frames {
-		if f.what != what {
-			continue
-		}
+	for len(answers) < most {
 		encoded, _ := json.Marshal(params)
-		p.listing = &listing{request: fmt.Appendf(nil, `"method":%q,"params":%s`, m.Method, encoded)}
-		p.askForList()
-		p.await(func() bool { return p.listing.call == nil }, func() bool { return p.http != nil && p.http.proceed() })
-		if len(p.listing.answers) == 0 {
+		answer := p.ask(m.Method, encoded)
+		if answer == "" {
 			break
 		}
-		params["cursor"] = transport.Member([]byte(p.listing.answers[0]), mcp.MemberNextCursor)
+		answers = append(answers, answer)
+		params["cursor"] = transport.Member([]byte(answer), mcp.MemberNextCursor)
 		if params["cursor"] == nil {
 			break
 		}
+		if len(answers) == 1 {
+			between()
+		}
 	}
-	p.listing = nil
+	return answers
+}
+
+// walkAgain asks for a list from its beginning, page by page, as often as the client has with a frame that asks for a further
+// page of it. The frame itself has not gone out.
+func (p *player) walkAgain(what string, page transport.Frame) {
+	count := 0
+	for _, f := range p.play.frames {
+		if f.what == what {
+			count++
+		}
+	}
+	p.walk(page, count, func() {})
+}
+
+// callBetween makes a recorded call between two pages of a list, and finds what the list leaves out then, or has twice, though it
+// is there before and after.
+func (p *player) callBetween(c Choice, page transport.Frame) {
+	const most = 20
+	call := timeline.MessagesOf(recordedFrame(p.events, c.Last))
+	if len(call) != 1 {
+		return
+	}
+	before := itemsOf(p.walk(page, most, func() {}))
+	isMade := false
+	pages := p.walk(page, most, func() { isMade = p.ask(call[0].Method, call[0].Params) != "" })
+	after := itemsOf(p.walk(page, most, func() {}))
+	if !isMade || len(before) == 0 || len(after) == 0 {
+		return
+	}
+	counts := map[string]int{}
+	for _, item := range itemsOf(pages) {
+		counts[item]++
+	}
+	for _, item := range before {
+		if count := counts[item]; count != 1 && slices.Contains(after, item) {
+			how := map[bool]string{true: "leaves out", false: "has twice"}[count == 0]
+			p.play.found = &fault{
+				kind: Unequal, events: []uint64{c.First, c.Last}, look: procfs.Look{Activity: procfs.Ended}, at: Between, about: "between two pages",
+				detail: fmt.Sprintf("the list %s %s, which is there before and after", how, item),
+			}
+			return
+		}
+	}
+}
+
+// itemsOf returns what tells the items of the pages of a list apart.
+func itemsOf(pages []string) (items []string) {
+	for _, page := range pages {
+		var lists map[string]json.RawMessage
+		_ = json.Unmarshal([]byte(page), &lists) // what cannot be read is not there
+		for _, name := range slices.Sorted(maps.Keys(lists)) {
+			var list []struct{ URI, URITemplate, Name string }
+			_ = json.Unmarshal(lists[name], &list)
+			for _, item := range list {
+				items = append(items, cmp.Or(item.URI, item.URITemplate, item.Name))
+			}
+		}
+	}
+	return items
 }
 
 // hearList takes the answer to a list or a resource.
