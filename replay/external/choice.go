@@ -19,7 +19,7 @@ import (
 type Choice struct {
 	Kind        Kind
 	First, Last uint64
-	At          int      // the byte of a Split, the number of a Repeat or a Poll, the [turn] of a Meet or a Visit
+	At          int      // the byte of a Split, the number of a Repeat or a Poll, the [turn] of a Meet, a Visit or a Moved
 	Frames      []uint64 // of an Order
 }
 
@@ -44,6 +44,7 @@ const (
 	Refuse     Kind = "refuse"    // the client answers the questions behind First with an error, as when its user declines
 	Relist     Kind = "relist"    // the client asks for a list or a resource as soon as the server says behind First that it has changed, and again when the server is at rest
 	Between    Kind = "between"   // the client walks through the list of First, which asks for a further page of it, and makes the call of Last between two pages
+	Moved      Kind = "moved"     // the client says that its roots have changed when the server has asked for them behind First, and answers the first question, with the old roots, behind the second
 	Roots      Kind = "roots"     // the client says in the same write as First that its roots have changed
 	Rewalk     Kind = "rewalk"    // the client begins the list of First again in front of First, which asks for a further page of it
 	Reverse    Kind = "reverse"   // the client answers the questions behind First when the server is at rest, the last one first
@@ -109,7 +110,7 @@ var kinds = map[Kind]struct {
 }{
 	Join: {has: withLast}, Split: {has: withAt}, Unread: {has: withLast}, End: {},
 
-	Ahead: {}, Prompt: {has: withLast}, Hold: {has: withLast}, Busy: {has: withLast}, Withdraw: {}, Refuse: {}, Relist: {}, Rewalk: {}, Between: {has: withLast}, Roots: {}, Reverse: {}, LastFirst: {has: withLast}, Cancel: {}, LateCancel: {}, Quit: {has: withLast}, Crossed: {}, Leave: {has: withLast}, LateEnd: {}, Term: {}, Gone: {}, Sip: {has: withLast}, Swap: {has: withLast}, Order: {has: listed},
+	Ahead: {}, Prompt: {has: withLast}, Hold: {has: withLast}, Busy: {has: withLast}, Withdraw: {}, Refuse: {}, Relist: {}, Rewalk: {}, Between: {has: withLast}, Roots: {}, Moved: {}, Reverse: {}, LastFirst: {has: withLast}, Cancel: {}, LateCancel: {}, Quit: {has: withLast}, Crossed: {}, Leave: {has: withLast}, LateEnd: {}, Term: {}, Gone: {}, Sip: {has: withLast}, Swap: {has: withLast}, Order: {has: listed},
 	Cut: {overHTTP: true}, Away: {has: withLast, overHTTP: true}, Deaf: {overHTTP: true}, Reopen: {overHTTP: true}, HangUp: {overHTTP: true}, Part: {overHTTP: true}, Visit: {has: withLast, overHTTP: true}, Meet: {has: withLast, overHTTP: true},
 
 	Early: {}, Late: {}, Behind: {}, Repeat: {has: withAt}, Ping: {}, Twin: {}, Retract: {}, Change: {toldOnce: true}, Anyway: {}, Stderr: {toldOnce: true}, Close: {},
@@ -226,6 +227,7 @@ type frame struct {
 	needs     []uint64        // frames before it, whose answers it needs
 	questions int             // of the server, which came before the next frame
 	size      int             // of the answer, in bytes
+	asksRoots bool            // one of these was for the client's roots
 	isTold    bool            // a notification came before the next frame
 	hasChange bool            // the server said that a list or a resource has changed before the next frame
 	isPage    bool            // it asks for a further page of a list

@@ -509,6 +509,8 @@ func (x *explorer) judge(schedule Schedule, played play) error {
 		return nil // a known finding
 	case len(schedule) == 1 && schedule[0].Kind == Meet:
 		return x.compareMeeting(schedule, played)
+	case len(schedule) == 1 && schedule[0].Kind == Moved:
+		return x.compareMoved(schedule, played)
 	case len(schedule) == 1 && schedule[0].Kind == Visit:
 		return x.compareVisit(schedule, played)
 	case len(schedule) == 1 && (schedule[0].Kind == Reopen || schedule[0].Kind == Part):
@@ -756,6 +758,7 @@ var unequalWhen = map[Kind]string{
 	Prompt:  "the client goes on as soon as it is told something",
 	Part:    "another client ends its session at the same time",
 	Between: "a call is made between two of its pages",
+	Moved:   "the roots change while the server asks for them, and its questions are answered in the other order",
 	Rewalk:  "the client begins a list again between two of its pages",
 	Visit:   "another client asks behind that",
 	Meet:    "another client asks at the same time",

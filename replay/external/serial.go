@@ -306,6 +306,37 @@ func (x *explorer) compareVisit(schedule Schedule, played play) error {
 	return nil
 }
 
+// compareMoved confirms that a server whose client's roots have changed while it asked for them goes by the roots that came last,
+// and not by those that it asked for last.
+func (x *explorer) compareMoved(schedule Schedule, played play) error {
+	found := &fault{kind: Unequal, events: []uint64{schedule[0].First}, look: procfs.Look{Activity: procfs.Ended}, at: Moved}
+	if x.told[x.keyOf(found)] {
+		return nil
+	}
+	defer x.watch(Unequal, schedule)()
+	choice := schedule[0]
+	choice.At = int(before)
+	var orders *serial
+	for range times {
+		ordered, err := x.peer.play(Schedule{choice}, x.patience)
+		if err != nil || !ordered.isWhole() || same(played.answers, ordered.answers, x.unstable) {
+			return err
+		}
+		if orders != nil && !orders.explains(ordered.answers) {
+			return nil // answers that vary by themselves
+		}
+		orders = &serial{unstable: x.unstable, outcomes: []map[uint64]string{ordered.answers}}
+	}
+	held, err := x.repeat(schedule, func(again play) bool { return !orders.explains(again.answers) })
+	if err != nil || held < times {
+		return err
+	}
+	x.told[x.keyOf(found)] = true
+	found.detail = strings.Replace(x.difference(played.answers, orders), "in the recorded order by", "when they are answered in turn by", 1)
+	x.add(schedule, found, held, times, played)
+	return nil
+}
+
 // compareNews confirms that a server over HTTP does not tell any more of a change of which it has told in the recorded order,
 // though the client listens.
 func (x *explorer) compareNews(schedule Schedule, played play) error {

@@ -393,7 +393,7 @@ func (s serverPeer) choices(frames []frame) [][]Schedule {
 	if s.URL != "" { // the answer to initialize names the session
 		together = slices.DeleteFunc(slices.Clone(frames), func(f frame) bool { return f.isHello })
 	}
-	return append(joins(together), made.inTurn(End, LateEnd, Cancel, LateCancel, Prompt, Quit, Leave, Sip, Swap, Deaf, Reopen, Split, Hold, Busy, Withdraw, Refuse, Relist, Rewalk, Between, Roots,
+	return append(joins(together), made.inTurn(End, LateEnd, Cancel, LateCancel, Prompt, Quit, Leave, Sip, Swap, Deaf, Reopen, Split, Hold, Busy, Withdraw, Refuse, Relist, Rewalk, Between, Moved, Roots,
 		Reverse, LastFirst, Unread, Cut, Away, HangUp, Meet, Visit, Part, Term, Gone, Crossed)...)
 }
 
@@ -421,6 +421,9 @@ func (s serverPeer) addAboutQuestions(made choices, frames []frame, i int) {
 				made.until(LastFirst, f, other)
 			}
 		}
+	}
+	if f.asksRoots && s.tellsRoots() && made.isNew(Moved, "") {
+		made.at(Moved, f)
 	}
 	if f.hasChange {
 		made.at(Relist, f)
@@ -565,6 +568,8 @@ func (s serverPeer) words(c Choice, name func(uint64) string) string {
 		return fmt.Sprintf("the client cancels %s while the server waits for its answer to a question, and answers then", first)
 	case Refuse:
 		return fmt.Sprintf("the client answers the questions behind %s with an error, as when its user declines", first)
+	case Moved:
+		return fmt.Sprintf("behind %s the client's roots change when the server has asked for them, and it answers the second question before the first", first)
 	case Roots:
 		return fmt.Sprintf("the client says, together with %s, that its roots have changed", first)
 	case Relist:

@@ -33,26 +33,29 @@ type player struct {
 	session  *playedSession
 	requests map[*timeline.Call]*request
 
-	number  int        // frames that the driver has returned
-	ready   []sending  // the client's own
-	kept    []sending  // answers that are held
-	until   uint64     // nothing is read until this frame has gone out; 0: all is read
-	holding uint64     // no question is answered until this frame has gone out
-	reverse bool       // the questions behind the last frame are answered when the server is at rest, the last one first
-	busy    uint64     // no question is answered until the server is at rest with this frame; 0: it is
-	called  *request   // is cancelled when the server is at rest, before its question is answered; nil: none
-	refuse  bool       // the questions behind the last frame are answered with an error
-	pauses  bool       // the client goes on when the server has no timers
-	sips    bool       // the client reads a page whenever the server is at rest
-	prompt  []*request // are not waited for when the server has told something; nil: they are
-	relist  bool       // the client asks for what changes behind the last frame
-	away    uint64     // the client comes back to no stream until this frame has gone out; 0: at once
-	deaf    bool       // the client ends its standalone stream when the server is at rest
-	reopen  bool       // the client opens another standalone stream in the place of that
-	guest   *guest     // another client; nil: there is none
-	listing *listing   // what it asks for, of all that has changed the latest; nil: nothing
-	lists   int        // how many times it has asked for one
-	asked   bool       // the server has asked something since the last frame
+	number   int             // frames that the driver has returned
+	ready    []sending       // the client's own
+	kept     []sending       // answers that are held
+	until    uint64          // nothing is read until this frame has gone out; 0: all is read
+	holding  uint64          // no question is answered until this frame has gone out
+	reverse  bool            // the questions behind the last frame are answered when the server is at rest, the last one first
+	busy     uint64          // no question is answered until the server is at rest with this frame; 0: it is
+	called   *request        // is cancelled when the server is at rest, before its question is answered; nil: none
+	refuse   bool            // the questions behind the last frame are answered with an error
+	pauses   bool            // the client goes on when the server has no timers
+	moves    bool            // the client's roots are to change when the server has asked for them
+	isInTurn bool            // its questions about them are answered in turn, then
+	newRoots json.RawMessage // what the client has had since they changed
+	sips     bool            // the client reads a page whenever the server is at rest
+	prompt   []*request      // are not waited for when the server has told something; nil: they are
+	relist   bool            // the client asks for what changes behind the last frame
+	away     uint64          // the client comes back to no stream until this frame has gone out; 0: at once
+	deaf     bool            // the client ends its standalone stream when the server is at rest
+	reopen   bool            // the client opens another standalone stream in the place of that
+	guest    *guest          // another client; nil: there is none
+	listing  *listing        // what it asks for, of all that has changed the latest; nil: nothing
+	lists    int             // how many times it has asked for one
+	asked    bool            // the server has asked something since the last frame
 
 	play play
 }
@@ -130,12 +133,15 @@ func (p *player) take(frames []transport.Frame) {
 		if p.refuse && isAnswer(f) {
 			f = p.refusal(f)
 		}
+		if p.newRoots != nil && isAnswer(f) {
+			f = p.answerOfRoots(f)
+		}
 		s := sending{number: p.number, seq: p.half.place(p.number), frame: f}
 		p.number++
 		switch {
 		case !isAnswer(f):
 			p.ready = append(p.ready, s)
-		case p.holding != 0, p.reverse:
+		case p.holding != 0, p.reverse, p.moves:
 			p.kept = append(p.kept, s)
 		default:
 			p.answer(s)
@@ -219,7 +225,7 @@ func (p *player) send(chunk []sending) (how Choice) {
 	var behind []sending
 	var hangUps []*request
 	var splits []int
-	p.reverse, p.refuse, p.relist, p.listing, p.prompt, p.pauses = false, false, false, nil, nil, false
+	p.reverse, p.refuse, p.relist, p.listing, p.prompt, p.pauses, p.moves = false, false, false, nil, nil, false, false
 	for i, s := range chunk {
 		about, requests := p.describe(s)
 		if i == 0 {
@@ -244,6 +250,8 @@ func (p *player) send(chunk []sending) (how Choice) {
 				p.prompt = requests
 			case Sip:
 				p.beginSipping()
+			case Moved:
+				p.moves, p.isInTurn = true, turn(c.At) == before
 			case Unread:
 				p.process.Unread = true
 				p.until = c.Last
@@ -413,7 +421,7 @@ func (p *player) rest() (isOver bool) {
 		}
 		p.play.trace.rest(len(p.owed()) > 0)
 		isWorthIt := p.patience.IsWorthIt(look, time.Since(began))
-		if p.sip(isWorthIt) || p.leaveStream() || p.cancelLate() || p.cancelAnswered() || p.answerReversed() || p.sendGuestLate() || !isWorthIt && (p.answerLate() || p.listAgain()) {
+		if p.sip(isWorthIt) || p.move() || p.leaveStream() || p.cancelLate() || p.cancelAnswered() || p.answerReversed() || p.sendGuestLate() || !isWorthIt && (p.answerLate() || p.listAgain()) {
 			continue
 		}
 		if p.play.found != nil { // of a list
@@ -486,6 +494,7 @@ func (p *player) hear() (isMore bool) {
 			case transport.Request:
 				p.asked = true
 				if last := len(p.play.frames) - 1; last >= 0 {
+					p.play.frames[last].asksRoots = p.play.frames[last].asksRoots || m.Method == mcp.MethodListRoots
 					p.play.frames[last].questions++
 				}
 			case transport.Notification:

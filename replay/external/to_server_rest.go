@@ -144,6 +144,57 @@ func (p *player) refusal(answer transport.Frame) transport.Frame {
 	return answer
 }
 
+// move changes the client's roots when the server has asked for them and is at rest, and answers when it is at rest again. It
+// reports whether there was something to do.
+func (p *player) move() bool {
+	if !p.moves {
+		return false
+	}
+	kept := p.kept
+	if p.newRoots == nil {
+		for _, s := range kept {
+			p.newRoots = movedRoots(timeline.MessagesOf(s.frame)[0].Result)
+			if p.newRoots != nil {
+				p.write([]sending{p.notify(mcp.NotificationRootsListChanged)})
+				return true
+			}
+		}
+	}
+	p.moves, p.kept = false, nil
+	if !p.isInTurn {
+		slices.Reverse(kept)
+	}
+	for _, s := range kept {
+		p.answer(s)
+	}
+	return len(kept) > 0
+}
+
+// movedRoots returns the roots of an answer with another behind them; nil if it has none.
+func movedRoots(answer json.RawMessage) json.RawMessage {
+	var roots []json.RawMessage
+	_ = json.Unmarshal(transport.Member(answer, "roots"), &roots) // what cannot be read is not there
+	if len(roots) == 0 {
+		return nil
+	}
+	uri := transport.MemberText(roots[0], "uri")
+	roots = append(roots, fmt.Appendf(nil, `{"uri":%q,"name":"moved"}`, strings.TrimSuffix(uri, "/")+"/moved"))
+	encoded, _ := json.Marshal(map[string]any{"roots": roots}) // they were read from JSON
+	return encoded
+}
+
+// answerOfRoots returns the answer of a client whose roots have changed, if a frame answers a question about them.
+func (p *player) answerOfRoots(answer transport.Frame) transport.Frame {
+	for _, m := range timeline.MessagesOf(answer) {
+		for _, question := range p.session.Open(transport.ServerToClient) {
+			if question.Key() == mcp.KeyOf(m.ID) && question.Method == mcp.MethodListRoots {
+				answer.Bytes = fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, p.newRoots)
+			}
+		}
+	}
+	return answer
+}
+
 // answerLate answers the questions behind which the schedule has the client busy, and reports whether there were any. A
 // call that the client withdraws is cancelled first. A request that got no answer before that is noted: where a person
 // answers, that may take minutes.
