@@ -38,26 +38,31 @@ type player struct {
 	kept     []sending       // answers that are held
 	until    uint64          // nothing is read until this frame has gone out; 0: all is read
 	holding  uint64          // no question is answered until this frame has gone out
-	reverse  bool            // the questions behind the last frame are answered when the server is at rest, the last one first
 	busy     uint64          // no question is answered until the server is at rest with this frame; 0: it is
 	called   *request        // is cancelled when the server is at rest, before its question is answered; nil: none
-	refuse   bool            // the questions behind the last frame are answered with an error
-	pauses   bool            // the client goes on when the server has no timers
-	moves    bool            // the client's roots are to change when the server has asked for them
-	isInTurn bool            // its questions about them are answered in turn, then
-	newRoots json.RawMessage // what the client has had since they changed
+	newRoots json.RawMessage // what the client has had since they changed; nil: they have not
 	sips     bool            // the client reads a page whenever the server is at rest
-	prompt   []*request      // are not waited for when the server has told something; nil: they are
-	relist   bool            // the client asks for what changes behind the last frame
 	away     uint64          // the client comes back to no stream until this frame has gone out; 0: at once
 	deaf     bool            // the client ends its standalone stream when the server is at rest
 	reopen   bool            // the client opens another standalone stream in the place of that
 	guest    *guest          // another client; nil: there is none
-	listing  *listing        // what it asks for, of all that has changed the latest; nil: nothing
-	lists    int             // how many times it has asked for one
+	lists    int             // how many times it has asked for a list
 	asked    bool            // the server has asked something since the last frame
 
+	manner
 	play play
+}
+
+// manner is what the client does behind the frames that it has sent last, until it sends others.
+type manner struct {
+	reverse  bool       // it answers the questions when the server is at rest, the last one first
+	refuse   bool       // it answers them with an error
+	moves    bool       // its roots change when the server has asked for them
+	isInTurn bool       // and it answers that question before the next one about them
+	pauses   bool       // it goes on when the server has no timers
+	prompt   []*request // it goes on, and does not wait for the answers to these, when the server has told something
+	relist   bool       // it asks for what changes
+	listing  *listing   // what it asks for, of all that has changed the latest; nil: nothing
 }
 
 // request is what the player knows of a call of the client beside the session.
@@ -225,7 +230,7 @@ func (p *player) send(chunk []sending) (how Choice) {
 	var behind []sending
 	var hangUps []*request
 	var splits []int
-	p.reverse, p.refuse, p.relist, p.listing, p.prompt, p.pauses, p.moves = false, false, false, nil, nil, false, false
+	p.manner = manner{}
 	for i, s := range chunk {
 		about, requests := p.describe(s)
 		if i == 0 {
