@@ -51,7 +51,7 @@ const (
 	LastFirst  Kind = "lastfirst" // First and Last go out in one write, and the client answers the questions when the server is at rest, the last one first
 	Cancel     Kind = "cancel"    // the client cancels First in the same write
 	LateCancel Kind = "later"     // the client cancels First when the server is at rest, if it is unanswered
-	Quit       Kind = "quit"      // First and Last go out in one write, and the client cancels First when the server is at rest, if it is unanswered
+	Quit       Kind = "quit"      // First and Last, in their order, go out in one write, and the client cancels First when the server is at rest, if it is unanswered
 	Crossed    Kind = "crossed"   // the client cancels First when it is answered, as if the two had crossed on the way
 	Leave      Kind = "leave"     // First and Last go out in one write, and the client ends its output when the server is at rest
 	LateEnd    Kind = "endrest"   // the client ends its output behind First when the server is at rest

@@ -754,7 +754,7 @@ var unequalWhen = map[Kind]string{
 	Reverse: "two questions of the server are answered in the other order",
 	Relist:  "the client asks for a list or a resource as soon as the server says that it has changed, and is told nothing after",
 	Reopen:  "the client opens another standalone stream and ends the first one then",
-	Quit:    "the first of two calls at once is cancelled",
+	Quit:    "one of two calls at once is cancelled",
 	Prompt:  "the client goes on as soon as it is told something",
 	Part:    "another client ends its session at the same time",
 	Between: "a call is made between two of its pages",

@@ -456,6 +456,9 @@ func (s serverPeer) addAboutCall(made choices, frames []frame, i int) {
 		isNext := func(other frame) bool { return other.seq == f.beside[1] && other.isRequest }
 		if at := slices.IndexFunc(frames, isNext); at >= 0 && made.isNew(Quit, f.what+"\n"+frames[at].what) {
 			made.until(Quit, f, frames[at])
+			if f.what == frames[at].what { // the other waits for it, perhaps
+				made.until(Quit, frames[at], f)
+			}
 			for _, last := range f.beside[1:min(3, len(f.beside))] { // two of three wait where two of the same are one
 				if !isWeb {
 					made.add(Choice{Kind: Leave, First: f.seq, Last: last})
@@ -592,7 +595,10 @@ func (s serverPeer) words(c Choice, name func(uint64) string) string {
 	case Prompt:
 		return fmt.Sprintf("the client sends %s as soon as the server tells it something behind %s", last, first)
 	case Quit:
-		return fmt.Sprintf("%s to %s arrive together, and the client cancels the first while it runs and the server sleeps", first, last)
+		if c.First > c.Last {
+			return fmt.Sprintf("%s to %s arrive together, and the client cancels the last while they run and the server sleeps", last, first)
+		}
+		return fmt.Sprintf("%s to %s arrive together, and the client cancels the first while they run and the server sleeps", first, last)
 	case Leave:
 		return fmt.Sprintf("%s to %s arrive together, and the client ends its output while they run and the server sleeps", first, last)
 	case Sip:

@@ -209,9 +209,9 @@ func (p *player) next() (chunk []sending) {
 	last := p.half.together(first)
 	isMore := last != first
 	for _, c := range p.schedule {
-		isBurst := c.Kind == Join || c.Kind == Quit || c.Kind == Leave || c.Kind == LastFirst || c.Kind == Sip
-		if isBurst && c.First == first || c.Kind == Swap && c.Last == first {
-			last, isMore = max(last, c.Last), true
+		isBurst := slices.Contains([]Kind{Join, Quit, Leave, LastFirst, Sip, Swap}, c.Kind)
+		if isBurst && min(c.First, c.Last) == place(p.ready[0]) {
+			last, isMore = max(last, c.First, c.Last), true
 		}
 	}
 	for len(p.ready) > 0 && (len(chunk) == 0 || isMore && p.ready[0].seq <= last) {
