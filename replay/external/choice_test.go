@@ -188,6 +188,8 @@ func TestChoices(t *testing.T) {
 		{"one behind which a list changes", stdio, []frame{{seq: 4, hasChange: true}}, "end4 relist4"},
 		{"two requests over HTTP", web, []frame{{seq: 4, isRequest: true, what: "a"}, {seq: 5, isRequest: true, what: "b"}},
 			"end4 end5 cancel4 cancel5 later4 later5 deaf4 reopen4 unread4-5 unread5-5 hangup4 hangup5 meet4-5 meet5-4 part4 part5 crossed4 crossed5"},
+		{"three calls of a tool", web, []frame{{seq: 4, isRequest: true, what: "a"}, {seq: 5, isRequest: true, what: "a"}, {seq: 6, isRequest: true, what: "a"}},
+			"end4 end5 end6 cancel4 cancel5 cancel6 later4.later5 later4 later5 later6 deaf4 reopen4 unread4-6 unread5-6 unread6-6 hangup4 hangup5 hangup6 part4 crossed4"},
 		{"two that may go out at once", stdio, []frame{{seq: 1, isHello: true, beside: []uint64{1, 4}}, {seq: 4, beside: []uint64{4, 5}}}, "join1-4 join4-5 end1 end4"},
 		{"two requests that may", stdio, []frame{{seq: 4, isRequest: true, what: "a", beside: []uint64{4, 5}}, {seq: 5, isHello: true, isRequest: true}}, "join4-5 end4 end5 endrest4 cancel4 later4 quit4-5 leave4-5 swap4-5 unread4-5 term4 gone4 crossed4"},
 		{"the same over HTTP", web, []frame{{seq: 1, isHello: true, beside: []uint64{1, 4}}, {seq: 4, beside: []uint64{4, 5}}}, "join4-5 end1 end4"},

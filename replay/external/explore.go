@@ -519,8 +519,13 @@ func (x *explorer) judge(schedule Schedule, played play) error {
 		return nil
 	case played.isUnjudged && !x.plain.isUnjudged, same(played.answers, x.plain.answers, x.unstable):
 		return nil
-	case len(schedule) == 1 && slices.Contains([]Kind{Split, Reverse, Rewalk, Quit}, schedule[0].Kind):
+	case len(schedule) == 1 && slices.Contains([]Kind{Split, Reverse, Rewalk}, schedule[0].Kind):
 		return x.compareAnswers(schedule, played)
+	case len(schedule) == 1 && schedule[0].Kind == Quit:
+		if err := x.compareAnswers(schedule, played); err != nil {
+			return err
+		}
+		return x.compareQuit(schedule, played)
 	}
 	return x.serialise(schedule, played)
 }

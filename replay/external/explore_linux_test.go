@@ -184,7 +184,7 @@ func serve(fault string) (status int) {
 				roots = "" // which is asked for again
 				isHeld = fault == "waits for its new roots"
 			case "notifications/cancelled":
-				if fault == "spoils what runs" {
+				if strings.HasPrefix(fault, "spoils") {
 					close(spoilt)
 				}
 				isHeld = fault == "holds what is cancelled" && len(asking) > 0 && i == 0
@@ -251,11 +251,11 @@ func serve(fault string) (status int) {
 						continue
 					}
 					var spoils chan bool
-					if fault == "spoils what runs" && len(messages) > 1 { // the first of the two is cancelled
+					if strings.HasPrefix(fault, "spoils") && len(messages) > 1 { // the first of the two is cancelled
 						spoils = spoilt
 					}
 					slow = append(slow, make(chan bool, 1))
-					go answerLater(m, spoils, slow[len(slow)-1])
+					go answerLater(m, spoils, slow[len(slow)-1], fault == "spoils what runs")
 					continue
 				}
 				if timeline.TargetOf(m) == "work" {
@@ -298,14 +298,16 @@ var spoilt = make(chan bool)
 // running counts the calls that answerLater has not answered.
 var running atomic.Int32
 
-// answerLater answers a call on a timer, or with a failure when it is spoilt, and says so.
-func answerLater(m transport.Message, spoils, done chan bool) {
+// answerLater answers a call on a timer, or when it is spoilt with a failure, or another text, and says so.
+func answerLater(m transport.Message, spoils, done chan bool, fails bool) {
+	text := ""
 	if spoils == nil {
 		time.Sleep(50 * time.Millisecond)
 	} else {
 		<-spoils
+		text = "spoilt"
 	}
-	fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":{"content":[],"isError":%v}}`+"\n", m.ID, spoils != nil)
+	fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":%q}],"isError":%v}}`+"\n", m.ID, text, spoils != nil && fails)
 	running.Add(-1)
 	done <- true
 }
@@ -662,6 +664,7 @@ func TestTwoAtOnce(t *testing.T) {
 		{"x1.swap7-9", "healthy", session(), "2 orders"},
 		{"x1.quit7-9", "spoils what runs", slowSession(), "DIFFERENT ANSWER when one of two calls at once is cancelled: tools/call slow (#9); reproduced 3 times out of 3\n"},
 		{"x1.quit9-7", "spoils what runs", slowSession(), "DIFFERENT ANSWER when one of two calls at once is cancelled: tools/call slow (#7); reproduced 3 times out of 3\n"},
+		{"x1.quit7-9", "spoils the text of what runs", slowSession(), "DIFFERENT ANSWER when one of two calls at once is cancelled: tools/call slow (#9); reproduced 3 times out of 3\n"},
 		{"x1.quit9-7", "healthy", slowSession(), "note: tools/call slow (#9) was answered after it was cancelled"},
 	} {
 		report, err := Explore(counter(row.fault), row.events, Options{Token: row.token})

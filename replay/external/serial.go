@@ -212,6 +212,42 @@ func (x *explorer) compareAnswers(schedule Schedule, played play) error {
 	return nil
 }
 
+// compareQuit confirms that of two calls of a tool at once, one of which is cancelled, the other has an answer that it has in no
+// order of the two, nor when the one is cancelled before the other is made.
+func (x *explorer) compareQuit(schedule Schedule, played play) error {
+	quit, stays := schedule[0].First, schedule[0].Last
+	found := &fault{kind: Unequal, events: []uint64{stays}, look: procfs.Look{Activity: procfs.Ended}, at: Quit}
+	answer := played.answers[stays]
+	if x.told[x.keyOf(found)] || x.unstable[stays] || answer == x.plain.answers[stays] || x.what(quit) != x.what(stays) || !played.isWhole() {
+		return nil
+	}
+	defer x.watch(Unequal, schedule)()
+	first, last := min(quit, stays), max(quit, stays)
+	orders := &serial{unstable: x.unstable, outcomes: []map[uint64]string{x.plain.answers}}
+	for _, other := range []Schedule{
+		{{Kind: Order, First: first, Last: last, Frames: []uint64{last, first}}},
+		{{Kind: Cancel, First: quit, Last: quit}},
+		{{Kind: LateCancel, First: quit, Last: quit}},
+	} {
+		ordered, err := x.peer.play(other, x.patience)
+		if err != nil || !ordered.isWhole() || ordered.answers[stays] == answer {
+			return err
+		}
+		orders.outcomes = append(orders.outcomes, ordered.answers)
+	}
+	if err := x.steady(); err != nil { // a clock in an answer differs by now
+		return err
+	}
+	held, err := x.repeat(schedule, func(again play) bool { return again.answers[stays] == answer })
+	if err != nil || held < times || x.unstable[stays] {
+		return err
+	}
+	x.told[x.keyOf(found)] = true
+	found.detail = x.difference(map[uint64]string{stays: answer}, orders)
+	x.add(schedule, found, held, times, played)
+	return nil
+}
+
 // compareMeeting confirms that a server over HTTP answers two clients that ask at once otherwise than one after the other, in
 // either order: they have the state of the server in common, perhaps, but not their sessions.
 func (x *explorer) compareMeeting(schedule Schedule, played play) error {

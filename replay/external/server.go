@@ -389,6 +389,7 @@ func (s serverPeer) choices(frames []frame) [][]Schedule {
 			}
 		}
 	}
+	addAllCancelled(made, frames)
 	together := frames
 	if s.URL != "" { // the answer to initialize names the session
 		together = slices.DeleteFunc(slices.Clone(frames), func(f frame) bool { return f.isHello })
@@ -427,6 +428,23 @@ func (s serverPeer) addAboutQuestions(made choices, frames []frame, i int) {
 	}
 	if f.hasChange {
 		made.at(Relist, f)
+	}
+}
+
+// addAllCancelled adds of each tool that all its calls but the last are cancelled while they run: what each of them has taken must
+// be there for the last one.
+func addAllCancelled(made choices, frames []frame) {
+	const least = 3
+	for i, f := range frames {
+		var calls Schedule
+		for _, other := range frames[i:] {
+			if other.isRequest && !other.isHello && other.what == f.what {
+				calls = append(calls, Choice{Kind: LateCancel, First: other.seq, Last: other.seq})
+			}
+		}
+		if len(calls) >= least && made.isNew(LateCancel, f.what) {
+			made.byKind[LateCancel] = append([]Schedule{calls[:len(calls)-1]}, made.byKind[LateCancel]...) // it is the rarer thing to try
+		}
 	}
 }
 
