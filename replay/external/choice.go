@@ -76,17 +76,18 @@ const (
 
 // The kinds of choices of a recorded server.
 const (
-	Early   Kind = "early"        // First goes out as soon as the specification allows it
-	Late    Kind = "late"         // First goes out when nothing else can happen
-	Behind  Kind = "behind"       // First goes out behind the next frame, when the client is at rest, before it gets anything else
-	Repeat  Kind = "repeat"       // First goes out At times, in one write
-	Ping    Kind = mcp.MethodPing // a ping goes out in front of First, which waits for its answer
-	Twin    Kind = "twin"         // the server asks what First asks twice in one write, under two ids
-	Retract Kind = "retract"      // the server asks what First asks in front of it in the same write, under another id, and cancels that
-	Change  Kind = "change"       // in front of First the server says that a list has changed, and sends nothing else between the two
-	Anyway  Kind = "anyway"       // in front of First the server answers what the client has cancelled, as if the two had crossed on the way
-	Stderr  Kind = "stderr"       // in front of First the server writes lines to its standard error
-	Close   Kind = "close"        // the server ends in place of First
+	Early    Kind = "early"        // First goes out as soon as the specification allows it
+	Late     Kind = "late"         // First goes out when nothing else can happen
+	Behind   Kind = "behind"       // First goes out behind the next frame, when the client is at rest, before it gets anything else
+	Repeat   Kind = "repeat"       // First goes out At times, in one write
+	Ping     Kind = mcp.MethodPing // a ping goes out in front of First, which waits for its answer
+	Namesake Kind = "namesake"     // the server asks what First asks under the id of a call of the client that has no answer
+	Twin     Kind = "twin"         // the server asks what First asks twice in one write, under two ids
+	Retract  Kind = "retract"      // the server asks what First asks in front of it in the same write, under another id, and cancels that
+	Change   Kind = "change"       // in front of First the server says that a list has changed, and sends nothing else between the two
+	Anyway   Kind = "anyway"       // in front of First the server answers what the client has cancelled, as if the two had crossed on the way
+	Stderr   Kind = "stderr"       // in front of First the server writes lines to its standard error
+	Close    Kind = "close"        // the server ends in place of First
 )
 
 // The kinds of choices of a recorded server that speaks HTTP.
@@ -113,7 +114,7 @@ var kinds = map[Kind]struct {
 	Ahead: {}, Prompt: {has: withLast}, Hold: {has: withLast}, Busy: {has: withLast}, Withdraw: {}, Refuse: {}, Relist: {}, Rewalk: {}, Between: {has: withLast}, Roots: {}, Moved: {}, Reverse: {}, LastFirst: {has: withLast}, Cancel: {}, LateCancel: {}, Quit: {has: withLast}, Crossed: {}, Leave: {has: withLast}, LateEnd: {}, Term: {}, Gone: {}, Sip: {has: withLast}, Swap: {has: withLast}, Order: {has: listed},
 	Cut: {overHTTP: true}, Away: {has: withLast, overHTTP: true}, Deaf: {overHTTP: true}, Reopen: {overHTTP: true}, HangUp: {overHTTP: true}, Part: {overHTTP: true}, Visit: {has: withLast, overHTTP: true}, Meet: {has: withLast, overHTTP: true},
 
-	Early: {}, Late: {}, Behind: {}, Repeat: {has: withAt}, Ping: {}, Twin: {}, Retract: {}, Change: {toldOnce: true}, Anyway: {}, Stderr: {toldOnce: true}, Close: {},
+	Early: {}, Late: {}, Behind: {}, Repeat: {has: withAt}, Ping: {}, Namesake: {}, Twin: {}, Retract: {}, Change: {toldOnce: true}, Anyway: {}, Stderr: {toldOnce: true}, Close: {},
 	Poll:   {has: withAt, overHTTP: true, toldOnce: true},
 	Drop:   {overHTTP: true, toldOnce: true},
 	Break:  {overHTTP: true, toldOnce: true},
@@ -238,6 +239,7 @@ type frame struct {
 	isNotice     bool // a notification that may come several times
 	isAhead      bool // it may go out before its recorded place
 	isAmong      bool // something else could happen in its place
+	isInCall     bool // a call of the client has no answer
 	isAnswer     bool
 	hasCalledOff bool          // the client has cancelled a call that has no answer
 	canFill      bool          // the standard error of the server is a pipe or a socket, which the client has to empty

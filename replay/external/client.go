@@ -225,6 +225,9 @@ func (c clientPeer) choices(frames []frame) [][]Schedule {
 		if f.hasCalledOff && !c.OverHTTP() && (isFirst || isLast) {
 			made.at(Anyway, f)
 		}
+		if f.isRequest && f.isInCall {
+			made.at(Namesake, f)
+		}
 		if f.isRequest && !c.OverHTTP() {
 			made.at(Twin, f)
 			made.at(Retract, f)
@@ -249,7 +252,7 @@ func (c clientPeer) choices(frames []frame) [][]Schedule {
 		}
 	}
 	slices.Reverse(made.byKind[End]) // behind the last answer a client can have done all
-	return append(joins(frames), made.inTurn(Close, Poll, Drop, Forget, Break, EndAlone, Form, NoStream, End, Ping, Twin, Retract, Change, Stderr, Split,
+	return append(joins(frames), made.inTurn(Close, Poll, Drop, Forget, Break, EndAlone, Form, NoStream, End, Ping, Namesake, Twin, Retract, Change, Stderr, Split,
 		Early, Late, Behind, Anyway, Repeat, Unread)...)
 }
 
@@ -304,6 +307,8 @@ func (clientPeer) words(c Choice, name func(uint64) string) string {
 		return fmt.Sprintf("the server sends %s %d times", first, c.At)
 	case Ping:
 		return fmt.Sprintf("the server sends a ping in front of %s, and waits for its answer", first)
+	case Namesake:
+		return fmt.Sprintf("the server asks %s under the id of a call of the client that has no answer: each end has its own ids", first)
 	case Twin:
 		return fmt.Sprintf("the server asks %s twice at once, under two ids", first)
 	case Retract:

@@ -239,6 +239,8 @@ func (c *caller) hear(line []byte, id string) bool {
 		switch {
 		case isChange && c.fault == "forgets its first call at a change" && id == "1":
 			c.forgot = true
+		case c.fault == "takes any message with its id" && m.ID != nil && string(m.ID) == id && m.Result == nil:
+			panic("the answer has no result")
 		case m.Kind() == transport.Response && string(m.ID) != id:
 			c.strays++
 		case m.Method == "notifications/message":
@@ -332,6 +334,7 @@ func TestClientFaults(t *testing.T) {
 		"reads no errors":                    {Hang, []string{"HANG (observed; not a proof): it does not read its server's standard error, where there is room for 64 KiB: the server waits in a write there; all ", rest, "  in front of the answer to tools/call count (#", ") the server writes 1024 KiB of lines to its standard error\n"}},
 		"says how far nothing is":            {Illegal, []string{`ILLEGAL: the client sent progress for token "t", which no request of the server had (P3: `, "  in the recorded order, without the pauses of the recording\n  token: x1.default"}},
 		"answers its last question":          {Hang, []string{"HANG (observed; not a proof): it does not answer roots/list (#6); ", rest, "  the server asks roots/list (#6) twice at once, under two ids\n  token: x1.twin6"}},
+		"takes any message with its id":      {Died, []string{"DIED: the client ended: exit status 2: ", "  the server asks roots/list (#6) under the id of a call of the client that has no answer: each end has its own ids\n  token: x1.namesake6"}},
 		"stays busy":                         {Hang, []string{"HANG (observed; not a proof): it does not answer roots/list (#6); ", rest, "  in front of roots/list (#6) the server asks the same under another id, and cancels that at once\n  token: x1.retract6"}},
 		"answers by what comes after":        {Different, []string{"DIFFERENT OUTPUT: the client answers roots/list (#6) otherwise than in the recorded order; reproduced 3 times out of 3\n  by\n    {\"roots\":[{\"uri\":\"file:///a\"}]}\n  and in the recorded order by\n    {\"roots\":[]}\n", " arrive together"}},
 		"prints to a server alone":           {Different, []string{"DIFFERENT OUTPUT: the client prints otherwise than in the recorded order; reproduced 3 times out of 3", "the server ends right behind the answer to tools/call count (#12)"}},

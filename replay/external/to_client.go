@@ -60,8 +60,10 @@ type clientPlayer struct {
 	asked   map[*timeline.Call]uint64          // the recorded events of the server's questions
 	reads   map[*timeline.Call]standin.Reading // by the client's call
 
-	pinged *timeline.Call // the latest ping that is not in the recording; nil: none
-	twin   *timeline.Call // a question that is asked twice, the second time; nil: none
+	renamed json.RawMessage // the recorded id of a question that has gone out under that of a call of the client; nil: there is none
+	newID   json.RawMessage // that one
+	pinged  *timeline.Call  // the latest ping that is not in the recording; nil: none
+	twin    *timeline.Call  // a question that is asked twice, the second time; nil: none
 	// calledOff are the client's calls that it has cancelled and that have no answer.
 	calledOff []*timeline.Call
 	unasked   map[string]int    // by its page: how many lists were asked for ahead of the recorded place, for a change that was none
@@ -213,7 +215,7 @@ func (p *clientPlayer) begin(start int) {
 	clear(p.play.missed)
 	p.unasked, p.soon = map[string]int{}, map[uint64]bool{}
 	p.able, p.ahead = map[uint64]int{}, map[uint64]bool{}
-	p.pinged, p.twin, p.isOver, p.calledOff = nil, nil, false, nil
+	p.pinged, p.twin, p.isOver, p.calledOff, p.renamed = nil, nil, false, nil, nil
 	p.made = map[moment]bool{}
 	if stdio, isStdio := p.line.(stdioLine); isStdio {
 		p.errors = stdio.ErrorOutput()
@@ -262,6 +264,9 @@ func (p *clientPlayer) hear() (isMore bool) {
 			switch m.Kind {
 			case transport.Response:
 				isOurs = m.Call != nil && (m.Call == p.pinged || m.Call == p.twin)
+				if p.renamed != nil && mcp.Same(m.ID, p.newID) {
+					f.Bytes = withID(f.Bytes, p.renamed)
+				}
 				if seq := p.asked[m.Call]; seq != 0 && !isOurs {
 					p.play.replies[seq] = canonical(m.Message, p.dir)
 				}
@@ -482,6 +487,7 @@ func (p *clientPlayer) send(isStuck bool) bool {
 	for at >= 0 {
 		s := p.ready[at]
 		p.ready = slices.Delete(p.ready, at, at+1)
+		s.frame = p.namesake(s)
 		chunk = append(append(chunk, p.askTwice(s)...), p.compose(s))
 		p.sent = max(p.sent, s.seq)
 		p.take(p.server.Wrote(s.number)) // others may follow it in the same write
@@ -544,6 +550,36 @@ func (p *clientPlayer) interpose(seq uint64) bool {
 	}
 	p.write(chunk)
 	return true
+}
+
+// namesake returns a frame of the server: a question under the id of a call of the client that has no answer, where the schedule
+// has that. Each end counts for itself (basic, Requests), so only the server must not have had that id.
+func (p *clientPlayer) namesake(s sending) transport.Frame {
+	if s.seq == 0 || !p.once(Namesake, s.seq) {
+		return s.frame
+	}
+	question := timeline.MessagesOf(s.frame)[0]
+	for _, call := range p.calls() {
+		isUsed := func(other *timeline.Call) bool {
+			return other.Dir == transport.ServerToClient && other.Key() == call.Key()
+		}
+		if slices.ContainsFunc(timeline.CallsOf(p.events).All(), isUsed) {
+			continue
+		}
+		p.renamed, p.newID = question.ID, json.RawMessage(call.ID)
+		s.frame.Bytes = withID(s.frame.Bytes, p.newID)
+		break
+	}
+	return s.frame
+}
+
+// withID returns a message with another id.
+func withID(message []byte, id json.RawMessage) []byte {
+	members := map[string]json.RawMessage{}
+	_ = json.Unmarshal(message, &members) // it was read before
+	members["id"] = id
+	encoded, _ := json.Marshal(members) // it was read from JSON
+	return encoded
 }
 
 // askTwice returns the question of a frame under another id, which goes out with it where the schedule has that, and perhaps
@@ -623,7 +659,7 @@ func (p *clientPlayer) compose(s sending) outgoing {
 
 // describe notes what a frame of the recorded server is, what it asks, and what it answers.
 func (p *clientPlayer) describe(s sending) {
-	about := frame{seq: s.seq, split: splitOf(s.frame.Bytes), isAhead: p.ahead[s.seq], isAmong: len(p.ready) > 1 || len(p.calls()) > 1, hasCalledOff: len(p.calledOff) > 0, canFill: p.errors != nil}
+	about := frame{seq: s.seq, split: splitOf(s.frame.Bytes), isAhead: p.ahead[s.seq], isAmong: len(p.ready) > 1 || len(p.calls()) > 1, isInCall: len(p.calls()) > 0, hasCalledOff: len(p.calledOff) > 0, canFill: p.errors != nil}
 	if p.http != nil {
 		about.way = p.http.Way(s.frame)
 	}
