@@ -85,6 +85,7 @@ const (
 	Twin     Kind = "twin"         // the server asks what First asks twice in one write, under two ids
 	Retract  Kind = "retract"      // the server asks what First asks in front of it in the same write, under another id, and cancels that
 	Change   Kind = "change"       // in front of First the server says that a list has changed, and sends nothing else between the two
+	Gap      Kind = "gap"          // what is told by itself behind First, the answer to a subscription, has changed in front of it: it is not told, and reads get the latest
 	Anyway   Kind = "anyway"       // in front of First the server answers what the client has cancelled, as if the two had crossed on the way
 	Stderr   Kind = "stderr"       // in front of First the server writes lines to its standard error
 	Close    Kind = "close"        // the server ends in place of First
@@ -114,7 +115,7 @@ var kinds = map[Kind]struct {
 	Ahead: {}, Prompt: {has: withLast}, Hold: {has: withLast}, Busy: {has: withLast}, Withdraw: {}, Refuse: {}, Relist: {}, Rewalk: {}, Between: {has: withLast}, Roots: {}, Moved: {}, Reverse: {}, LastFirst: {has: withLast}, Cancel: {}, LateCancel: {}, Quit: {has: withLast}, Crossed: {}, Leave: {has: withLast}, LateEnd: {}, Term: {}, Gone: {}, Sip: {has: withLast}, Swap: {has: withLast}, Order: {has: listed},
 	Cut: {overHTTP: true}, Away: {has: withLast, overHTTP: true}, Deaf: {overHTTP: true}, Reopen: {overHTTP: true}, HangUp: {overHTTP: true}, Part: {overHTTP: true}, Visit: {has: withLast, overHTTP: true}, Meet: {has: withLast, overHTTP: true},
 
-	Early: {}, Late: {}, Behind: {}, Repeat: {has: withAt}, Ping: {}, Namesake: {}, Twin: {}, Retract: {}, Change: {toldOnce: true}, Anyway: {}, Stderr: {toldOnce: true}, Close: {},
+	Early: {}, Late: {}, Behind: {}, Repeat: {has: withAt}, Ping: {}, Namesake: {}, Twin: {}, Retract: {}, Change: {toldOnce: true}, Gap: {}, Anyway: {}, Stderr: {toldOnce: true}, Close: {},
 	Poll:   {has: withAt, overHTTP: true, toldOnce: true},
 	Drop:   {overHTTP: true, toldOnce: true},
 	Break:  {overHTTP: true, toldOnce: true},
@@ -239,6 +240,7 @@ type frame struct {
 	isNotice     bool // a notification that may come several times
 	isAhead      bool // it may go out before its recorded place
 	isAmong      bool // something else could happen in its place
+	isSubscribed bool // the answer to a subscription, behind which something has changed by itself
 	isInCall     bool // a call of the client has no answer
 	isAnswer     bool
 	hasCalledOff bool          // the client has cancelled a call that has no answer

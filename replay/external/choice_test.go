@@ -163,6 +163,7 @@ func TestChoices(t *testing.T) {
 		{"one that comes when a call is cancelled", client, []frame{{seq: 4}, {seq: 5, hasCalledOff: true}, {seq: 6, hasCalledOff: true}, {seq: 7, hasCalledOff: true}}, "close4 close5 close6 close7 anyway5 anyway7 unread4-7 unread5-7 unread6-7"},
 		{"behind a handshake", client, []frame{{seq: 1, isHello: true}, {seq: 4}}, "close1 close4 ping4 unread1-4"},
 		{"a question", client, []frame{{seq: 4, isRequest: true}}, "close4 twin4 retract4"},
+		{"the answer to a subscription", client, []frame{{seq: 4, isSubscribed: true}}, "close4 gap4"},
 		{"a question in a call", client, []frame{{seq: 4, isRequest: true, isInCall: true}}, "close4 namesake4 twin4 retract4"},
 		{"behind no handshake", client, []frame{{seq: 1}, {seq: 4}}, "close1 close4 unread1-4"},
 		{"of the client", stdio, []frame{{seq: 4}}, "end4"},

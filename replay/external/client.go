@@ -98,7 +98,7 @@ func (c clientPeer) play(schedule Schedule, patience child.Patience) (played pla
 			schedule: schedule, patience: patience, dir: at.Dir, recorded: c.Folder, events: c.events, rules: c.rules, mark: c.mark(),
 			before: heardBefore(c.events), hasDiscover: hasDiscover(c.events), play: play{replies: map[uint64]string{}, missed: map[string]uint64{}, heeds: map[string]bool{}, trace: newTrace(c.keeps)},
 		}
-		p.causes, p.versions = standin.Changes(c.events)
+		p.causes, p.versions, p.changed = standin.Changes(c.events)
 		if err := p.launch(c.Client, at); err != nil {
 			return err
 		}
@@ -232,6 +232,9 @@ func (c clientPeer) choices(frames []frame) [][]Schedule {
 			made.at(Twin, f)
 			made.at(Retract, f)
 		}
+		if f.isSubscribed {
+			made.at(Gap, f)
+		}
 		if f.isNotice {
 			made.add(Choice{Kind: Repeat, First: f.seq, Last: f.seq, At: copies})
 		}
@@ -252,7 +255,7 @@ func (c clientPeer) choices(frames []frame) [][]Schedule {
 		}
 	}
 	slices.Reverse(made.byKind[End]) // behind the last answer a client can have done all
-	return append(joins(frames), made.inTurn(Close, Poll, Drop, Forget, Break, EndAlone, Form, NoStream, End, Ping, Namesake, Twin, Retract, Change, Stderr, Split,
+	return append(joins(frames), made.inTurn(Close, Poll, Drop, Forget, Break, EndAlone, Form, NoStream, End, Ping, Namesake, Twin, Retract, Change, Gap, Stderr, Split,
 		Early, Late, Behind, Anyway, Repeat, Unread)...)
 }
 
@@ -313,6 +316,8 @@ func (clientPeer) words(c Choice, name func(uint64) string) string {
 		return fmt.Sprintf("the server asks %s twice at once, under two ids", first)
 	case Retract:
 		return fmt.Sprintf("in front of %s the server asks the same under another id, and cancels that at once", first)
+	case Gap:
+		return fmt.Sprintf("what is told behind %s has changed in front of it: it is not told, and who reads it gets the latest", first)
 	case Change:
 		return fmt.Sprintf("the server says in front of %s that a list has changed", first)
 	case Anyway:

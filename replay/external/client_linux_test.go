@@ -47,8 +47,13 @@ func call(fault, server string) (status int) {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	if strings.HasPrefix(fault, "lists") {
-		(&lister{fault: fault, in: c.in}).run(c.out)
+	if strings.HasPrefix(fault, "lists") || strings.HasPrefix(fault, "watches") {
+		l := &lister{fault: fault, in: c.in}
+		if strings.HasPrefix(fault, "lists") {
+			l.run(c.out)
+		} else {
+			l.watch(c.out)
+		}
 		_ = c.in.Close()
 		_ = wait()
 		return 0

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -147,5 +148,68 @@ func TestHeardBetween(t *testing.T) {
 	report, err := ExploreClient(counterClient("lists"), listerSession(), Options{Token: "x1.join14-16.split16@24"})
 	if err != nil || !report.Passed() {
 		t.Errorf("%v, found:\n%s", err, report.Text())
+	}
+}
+
+// watch waits until a resource has changed, which it may have before the subscription is there.
+func (l *lister) watch(out io.Reader) {
+	lines := bufio.NewScanner(out)
+	text := ""
+	until := func(isMine func(transport.Message) bool) {
+		for isOver := false; !isOver && lines.Scan(); {
+			for _, m := range timeline.MessagesOf(transport.Frame{Bytes: lines.Bytes()}) {
+				var read struct{ Contents []struct{ Text string } }
+				if _ = json.Unmarshal(m.Result, &read); len(read.Contents) > 0 { // what cannot be read is not there
+					text = read.Contents[0].Text
+				}
+				isOver = isOver || isMine(m)
+			}
+		}
+	}
+	ask := func(method, params string) {
+		l.ask(method, params)
+		id := strconv.Itoa(l.asked)
+		until(func(m transport.Message) bool { return string(m.ID) == id })
+	}
+	read := func() { ask(mcp.MethodReadResource, `{"uri":"a://1"}`) }
+	ask(mcp.MethodInitialize, `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}`)
+	_, _ = fmt.Fprintln(l.in, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	if l.fault == "watches, and reads first" {
+		read()
+	}
+	ask(mcp.MethodSubscribe, `{"uri":"a://1"}`)
+	if l.fault == "watches" {
+		read()
+	}
+	for text == "old" {
+		until(func(m transport.Message) bool { return m.Method == mcp.NotificationResourceUpdated })
+		read()
+	}
+}
+
+// TestWatchingClients holds that a client is found which misses what changes between its reading and its subscription.
+func TestWatchingClients(t *testing.T) {
+	for fault, row := range map[string]struct{ first, second, want string }{
+		"watches, and reads first": {mcp.MethodReadResource, mcp.MethodSubscribe, "HANG (observed; not a proof): it has every answer, the answer to resources/subscribe a://1 (#8) is the last, says no more and does not end; "},
+		"watches":                  {mcp.MethodSubscribe, mcp.MethodReadResource, "2 orders"},
+	} {
+		events, say := greetedSession(`{"resources":{"subscribe":true}}`)
+		*events = (*events)[:1]
+		result := func(text string) string { return fmt.Sprintf(`{"contents":[{"uri":"a://1","text":%q}]}`, text) }
+		say(c2s, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`)
+		say(s2c, `{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{"resources":{"subscribe":true}},"serverInfo":{"name":"s","version":"1"}}}`)
+		say(c2s, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+		for id, method := range []string{row.first, row.second} {
+			say(c2s, `{"jsonrpc":"2.0","id":%d,"method":%q,"params":{"uri":"a://1"}}`, id+2, method)
+			say(s2c, `{"jsonrpc":"2.0","id":%d,"result":%s}`, id+2, map[string]string{mcp.MethodReadResource: result("old"), mcp.MethodSubscribe: "{}"}[method])
+		}
+		say(s2c, `{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"a://1"}}`)
+		say(c2s, `{"jsonrpc":"2.0","id":4,"method":"resources/read","params":{"uri":"a://1"}}`)
+		say(s2c, `{"jsonrpc":"2.0","id":4,"result":%s}`, result("new"))
+		token := map[string]string{"watches": "x1.gap6", "watches, and reads first": "x1.gap8"}[fault]
+		report, err := ExploreClient(counterClient(fault), *events, Options{Token: token})
+		if err != nil || !strings.HasPrefix(report.Text(), row.want) {
+			t.Errorf("%s: %v, found:\n%s", fault, err, report.Text())
+		}
 	}
 }

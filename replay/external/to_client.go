@@ -31,6 +31,7 @@ type clientPlayer struct {
 	before   map[uint64]int // see heardBefore
 	causes   standin.Causes
 	versions standin.Versions
+	changed  standin.Unasked
 	// hasDiscover is set if the recorded client asked server/discover.
 	hasDiscover bool
 	mark        string // what stands for the server in the client's command
@@ -67,6 +68,7 @@ type clientPlayer struct {
 	// calledOff are the client's calls that it has cancelled and that have no answer.
 	calledOff []*timeline.Call
 	unasked   map[string]int    // by its page: how many lists were asked for ahead of the recorded place, for a change that was none
+	untold    map[uint64]bool   // the events of changes that the schedule has in front of their subscription
 	soon      map[uint64]bool   // the answers to these
 	told      map[string]uint64 // by what has changed, such as tools/list: the event that told it last
 	changes   string            // what the server may say of a list, see [changeOf]
@@ -213,7 +215,7 @@ func (p *clientPlayer) begin(start int) {
 	p.reads = map[*timeline.Call]standin.Reading{}
 	p.told = map[string]uint64{}
 	clear(p.play.missed)
-	p.unasked, p.soon = map[string]int{}, map[uint64]bool{}
+	p.unasked, p.soon, p.untold = map[string]int{}, map[uint64]bool{}, map[uint64]bool{}
 	p.able, p.ahead = map[uint64]int{}, map[uint64]bool{}
 	p.pinged, p.twin, p.isOver, p.calledOff, p.renamed = nil, nil, false, nil, nil
 	p.made = map[moment]bool{}
@@ -462,6 +464,11 @@ func (p *clientPlayer) send(isStuck bool) bool {
 	if at < 0 {
 		return false
 	}
+	if s := p.ready[at]; p.untold[s.seq] {
+		p.ready = slices.Delete(p.ready, at, at+1)
+		p.take(p.server.Wrote(s.number))
+		return true
+	}
 	first := p.ready[at].seq
 	if _, isClose := p.chosen(Close, first); isClose && first != 0 {
 		p.isClosed = true
@@ -659,7 +666,7 @@ func (p *clientPlayer) compose(s sending) outgoing {
 
 // describe notes what a frame of the recorded server is, what it asks, and what it answers.
 func (p *clientPlayer) describe(s sending) {
-	about := frame{seq: s.seq, split: splitOf(s.frame.Bytes), isAhead: p.ahead[s.seq], isAmong: len(p.ready) > 1 || len(p.calls()) > 1, isInCall: len(p.calls()) > 0, hasCalledOff: len(p.calledOff) > 0, canFill: p.errors != nil}
+	about := frame{seq: s.seq, split: splitOf(s.frame.Bytes), isAhead: p.ahead[s.seq], isAmong: len(p.ready) > 1 || len(p.calls()) > 1, isInCall: len(p.calls()) > 0, isSubscribed: len(p.changed[s.seq]) > 0, hasCalledOff: len(p.calledOff) > 0, canFill: p.errors != nil}
 	if p.http != nil {
 		about.way = p.http.Way(s.frame)
 	}
@@ -688,6 +695,12 @@ func (p *clientPlayer) describe(s sending) {
 			}
 			about.isAnswer = true
 			p.last = s.seq
+			if s.seq != 0 && m.Call != nil && p.once(Gap, s.seq) {
+				for _, change := range p.changed[s.seq] {
+					p.untold[change] = true
+					p.told[standin.Resource(m.Call.Target)] = change
+				}
+			}
 		}
 	}
 	if s.seq != 0 && (p.start == p.first || p.http != nil && !p.isAgain && !p.hasSent(s.seq)) {

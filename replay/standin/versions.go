@@ -25,7 +25,7 @@ func ReadingOf(request transport.Message) Reading {
 		}
 		return reading
 	case mcp.MethodReadResource:
-		subject := request.Method + " " + timeline.TargetOf(request)
+		subject := Resource(timeline.TargetOf(request))
 		return Reading{subject, subject}
 	}
 	return Reading{}
@@ -45,7 +45,7 @@ func ChangedBy(notification transport.Message) string {
 		return mcp.MethodListResources
 	case mcp.NotificationResourceUpdated:
 		if uri := timeline.TargetOf(notification); uri != "" {
-			return mcp.MethodReadResource + " " + uri
+			return Resource(uri)
 		}
 	}
 	return ""
@@ -68,9 +68,20 @@ type Version struct {
 // it hears has changed; the recording may have read it once.
 type Versions map[string][]Version
 
-// Changes returns the causes of a session's changes, and the versions of what has changed.
-func Changes(events []store.Event) (Causes, Versions) {
-	causes, versions := Causes{}, Versions{}
+// Unasked has, by the event of the answer to a subscription, the events that told of changes which the client has not caused since
+// it subscribed, of what it has read before the first of them: they may as well have come before the subscription was there.
+type Unasked map[uint64][]uint64
+
+// subscription is one that a client has made.
+type subscription struct {
+	answer uint64 // its event
+	place  int    // so many frames of the client were recorded up to it
+}
+
+// Changes returns the causes of a session's changes, the versions of what has changed, and the changes that nobody has asked for.
+func Changes(events []store.Event) (Causes, Versions, Unasked) {
+	causes, versions, unasked := Causes{}, Versions{}, Unasked{}
+	subscriptions := map[string]subscription{} // by what has changed
 	asked := map[*timeline.Call]Version{}
 	readings := map[*timeline.Call]Reading{}
 	latest := map[string]int{} // by the subject: the cause of its last change
@@ -87,6 +98,9 @@ func Changes(events []store.Event) (Causes, Versions) {
 			}
 			if subject := ChangedBy(m.Message); subject != "" && e.Dir == transport.ServerToClient {
 				causes[e.Seq], latest[subject] = cause, cause
+				if s := subscriptions[subject]; s.answer != 0 && cause <= s.place && (len(unasked[s.answer]) > 0 || len(versions[subject]) > 0) {
+					unasked[s.answer] = append(unasked[s.answer], e.Seq)
+				}
 			}
 			reading := readings[m.Call]
 			switch {
@@ -94,6 +108,11 @@ func Changes(events []store.Event) (Causes, Versions) {
 			case m.Kind == transport.Request && isClient:
 				readings[m.Call] = ReadingOf(m.Message)
 				asked[m.Call] = Version{Place: count}
+				if m.Method == mcp.MethodUnsubscribe {
+					delete(subscriptions, Resource(m.Call.Target))
+				}
+			case m.Role == timeline.Answers && m.Result != nil && m.Call.Method == mcp.MethodSubscribe && m.Call.Dir == transport.ClientToServer:
+				subscriptions[Resource(m.Call.Target)] = subscription{e.Seq, asked[m.Call].Place}
 			case m.Role == timeline.Answers && m.Result != nil && reading.Page != "":
 				v := asked[m.Call]
 				v.Event, v.Cause, v.Result = e.Seq, latest[reading.Subject], m.Result
@@ -101,8 +120,11 @@ func Changes(events []store.Event) (Causes, Versions) {
 			}
 		}
 	}
-	return causes, versions
+	return causes, versions, unasked
 }
+
+// Resource returns the subject of a resource.
+func Resource(uri string) string { return mcp.MethodReadResource + " " + uri }
 
 // onlyReads reports whether what a client says with a method changes nothing that a server tells of.
 func onlyReads(method string) bool {

@@ -23,15 +23,23 @@ func TestChanges(t *testing.T) {
 < {"jsonrpc":"2.0","id":5,"result":{"contents":[]}}
 < {"jsonrpc":"2.0","id":4,"error":{"code":-32602,"message":"no such cursor"}}
 > {"jsonrpc":"2.0","id":6,"method":"tools/list"}
-< {"jsonrpc":"2.0","id":6,"result":{"tools":[]}}`, "\n") {
+< {"jsonrpc":"2.0","id":6,"result":{"tools":[]}}
+> {"jsonrpc":"2.0","id":7,"method":"resources/subscribe","params":{"uri":"file:///a"}}
+< {"jsonrpc":"2.0","id":7,"result":{}}
+< {"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"file:///a"}}
+> {"jsonrpc":"2.0","id":8,"method":"tools/call","params":{"name":"install"}}
+< {"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"file:///a"}}`, "\n") {
 		dir := transport.ClientToServer
 		if line[0] == '<' {
 			dir = transport.ServerToClient
 		}
 		events = append(events, store.Event{Seq: uint64(i + 1), Kind: store.Frame, Dir: dir, Payload: []byte(line[2:])})
 	}
-	causes, versions := Changes(events)
-	if want := (Causes{5: 2, 6: 2}); !reflect.DeepEqual(causes, want) {
+	causes, versions, unasked := Changes(events)
+	if want := (Unasked{14: {15}}); !reflect.DeepEqual(unasked, want) {
+		t.Errorf("unasked are %v, want %v", unasked, want)
+	}
+	if want := (Causes{5: 2, 6: 2, 15: 7, 17: 8}); !reflect.DeepEqual(causes, want) {
 		t.Errorf("the causes are %v, want %v", causes, want)
 	}
 	want := Versions{
