@@ -499,30 +499,36 @@ func (x *explorer) otherAtChange(played play) *fault {
 	if !slices.ContainsFunc(played.changes, isTold) {
 		return nil
 	}
-	times := map[string]int{}
-	for word := range strings.FieldsSeq(unnumbered(x.plain.output)) {
-		times[word]++
-	}
-	detail := ""
-	for i, line := range strings.Split(played.output, "\n") {
-		for word := range strings.FieldsSeq(unnumbered(line)) {
-			if _, isPlain := times[word]; !isPlain && detail == "" {
-				detail = fmt.Sprintf("line %d is\n    %s\n  and in the recorded order it prints no such line", i+1, clip(line))
-			}
-			times[word]--
-		}
-	}
-	for i, line := range strings.Split(x.plain.output, "\n") {
-		for word := range strings.FieldsSeq(unnumbered(line)) {
-			if times[word] > 0 && detail == "" {
-				detail = fmt.Sprintf("it does not print, as in the recorded order in line %d\n    %s", i+1, clip(line))
-			}
-		}
-	}
+	detail := otherWords(x.plain.output, played.output)
 	if detail == "" {
 		return nil
 	}
 	return &fault{kind: Different, look: procfs.Look{Activity: procfs.Ended}, about: "a change that was none", detail: detail}
+}
+
+// otherWords shows the first line of an output with a word that the plain one does not have, or else the first line of the plain one
+// with a word that the other has less often. "": there is none.
+func otherWords(plain, output string) string {
+	times := map[string]int{}
+	for word := range strings.FieldsSeq(unnumbered(plain)) {
+		times[word]++
+	}
+	for i, line := range strings.Split(output, "\n") {
+		for word := range strings.FieldsSeq(unnumbered(line)) {
+			if _, isPlain := times[word]; !isPlain {
+				return fmt.Sprintf("line %d is\n    %s\n  and in the recorded order it prints no such line", i+1, clip(line))
+			}
+			times[word]--
+		}
+	}
+	for i, line := range strings.Split(plain, "\n") {
+		for word := range strings.FieldsSeq(unnumbered(line)) {
+			if times[word] > 0 {
+				return fmt.Sprintf("it does not print, as in the recorded order in line %d\n    %s", i+1, clip(line))
+			}
+		}
+	}
+	return ""
 }
 
 // unnumbered returns a text without its digits: how often something was told may stand in it.

@@ -68,8 +68,8 @@ type clientPlayer struct {
 	// calledOff are the client's calls that it has cancelled and that have no answer.
 	calledOff []*timeline.Call
 	unasked   map[string]int    // by its page: how many lists were asked for ahead of the recorded place, for a change that was none
-	untold    map[uint64]bool   // the events of changes that the schedule has in front of their subscription
 	soon      map[uint64]bool   // the answers to these
+	untold    map[uint64]bool   // the events of changes that the schedule has in front of their subscription
 	told      map[string]uint64 // by what has changed, such as tools/list: the event that told it last
 	changes   string            // what the server may say of a list, see [changeOf]
 	made      map[moment]bool   // what this server has done in front of a frame
@@ -498,7 +498,7 @@ func (p *clientPlayer) send(isStuck bool) bool {
 		chunk = append(append(chunk, p.askTwice(s)...), p.compose(s))
 		p.sent = max(p.sent, s.seq)
 		p.take(p.server.Wrote(s.number)) // others may follow it in the same write
-		at = slices.IndexFunc(p.ready, func(s sending) bool { return s.seq > first && s.seq <= last && p.isDue(s) })
+		at = slices.IndexFunc(p.ready, func(s sending) bool { return s.seq > first && s.seq <= last && p.isDue(s) && !p.untold[s.seq] })
 	}
 	p.write(chunk)
 	if chunk[len(chunk)-1].isLast {
