@@ -59,6 +59,7 @@ const (
 	Gone       Kind = "gone"      // the client reads no more when it sends First, and ends its output when the server is at rest
 	Sip        Kind = "sip"       // First to Last go out in one write, and the client reads a page whenever the server is at rest, through a pipe of that size
 	Swap       Kind = "swap"      // First and Last go out in one write, Last in front
+	Slow       Kind = "slow"      // the client waits for a moment in front of each message; no token has it
 	Order      Kind = "order"     // Frames go out in this order
 )
 

@@ -91,16 +91,17 @@ const mostFindings = 5
 // explorer is one search.
 type explorer struct {
 	Options
-	peer     peer
-	began    time.Time
-	patience child.Patience // of the search
-	plain    play
-	unstable map[uint64]bool
-	told     map[string]bool // what was found, or did not hold
-	notHeld  []notHeld       // each once
-	bursts   [][]uint64      // the calls of those that are not serialisable
-	shown    []Schedule      // those of the findings; one with the same choices and more would find the same
-	report   Report
+	peer      peer
+	began     time.Time
+	patience  child.Patience // of the search
+	plain     play
+	unstable  map[uint64]bool
+	told      map[string]bool // what was found, or did not hold
+	notHeld   []notHeld       // each once
+	isSettled bool            // the client has taken its time once, see settle
+	bursts    [][]uint64      // the calls of those that are not serialisable
+	shown     []Schedule      // those of the findings; one with the same choices and more would find the same
+	report    Report
 }
 
 // Explore plays the client's half of a session to processes of a server, in many orders. A cancellation that put an end to
@@ -383,6 +384,26 @@ func (x *explorer) steady() error {
 	x.plain.news = slices.DeleteFunc(x.plain.news, func(n news) bool { return !slices.Contains(again.news, n) })
 	for seq, answer := range x.plain.answers {
 		if again.answers[seq] != answer {
+			x.unstable[seq] = true
+		}
+	}
+	x.report.Unstable = slices.Sorted(maps.Keys(x.unstable))
+	return nil
+}
+
+// settle notes, before answers are told to be wrong, which of them differ by now, or when the client takes its time: they have a
+// clock in them, or what a timer of the server has done by then.
+func (x *explorer) settle() error {
+	if err := x.steady(); err != nil || x.isSettled {
+		return err
+	}
+	x.isSettled = true
+	slow, err := x.peer.play(Schedule{{Kind: Slow}}, x.patience)
+	if err != nil || !slow.isWhole() {
+		return err
+	}
+	for seq, answer := range x.plain.answers {
+		if slow.answers[seq] != answer {
 			x.unstable[seq] = true
 		}
 	}

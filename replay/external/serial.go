@@ -96,7 +96,7 @@ func (x *explorer) serialise(schedule Schedule, played play) error {
 	if isFound, err := x.tryParts(schedule[0]); isFound || err != nil {
 		return err
 	}
-	if err := x.steady(); err != nil { // a clock in an answer differs by now
+	if err := x.settle(); err != nil {
 		return err
 	}
 	held, err := x.repeat(schedule, func(again play) bool { return !orders.explains(again.answers) })
@@ -200,7 +200,7 @@ func (x *explorer) compareAnswers(schedule Schedule, played play) error {
 	if err != nil {
 		return err
 	}
-	if err := x.steady(); err != nil { // a clock in an answer differs by now
+	if err := x.settle(); err != nil {
 		return err
 	}
 	if held < times || len(others(played)) == 0 {
@@ -235,7 +235,7 @@ func (x *explorer) compareQuit(schedule Schedule, played play) error {
 		}
 		orders.outcomes = append(orders.outcomes, ordered.answers)
 	}
-	if err := x.steady(); err != nil { // a clock in an answer differs by now
+	if err := x.settle(); err != nil {
 		return err
 	}
 	held, err := x.repeat(schedule, func(again play) bool { return again.answers[stays] == answer })
@@ -269,7 +269,7 @@ func (x *explorer) compareMeeting(schedule Schedule, played play) error {
 	if orders.explains(played.answers) {
 		return nil
 	}
-	if err := x.steady(); err != nil { // a clock in an answer differs by now
+	if err := x.settle(); err != nil {
 		return err
 	}
 	orders.unstable = maps.Clone(x.unstable)
@@ -363,8 +363,11 @@ func (x *explorer) compareMoved(schedule Schedule, played play) error {
 		}
 		orders = &serial{unstable: x.unstable, outcomes: []map[uint64]string{ordered.answers}}
 	}
+	if err := x.settle(); err != nil {
+		return err
+	}
 	held, err := x.repeat(schedule, func(again play) bool { return !orders.explains(again.answers) })
-	if err != nil || held < times {
+	if err != nil || held < times || orders.explains(played.answers) {
 		return err
 	}
 	x.told[x.keyOf(found)] = true

@@ -102,6 +102,7 @@ func (p *player) run() {
 		if len(chunk) == 0 {
 			break
 		}
+		p.takeTime()
 		switch how := p.send(chunk); how.Kind {
 		case "":
 		case Term, Gone:
@@ -116,6 +117,15 @@ func (p *player) run() {
 	p.play.isDeaf = p.http != nil && p.http.outcome(standalone).isOver
 	p.partWithGuest()
 	p.end("")
+}
+
+// takeTime waits for a moment where the schedule has a slow client, for some seconds in all.
+func (p *player) takeTime() {
+	const moment, most = 250 * time.Millisecond, 20
+	isSlow := slices.ContainsFunc(p.schedule, func(c Choice) bool { return c.Kind == Slow })
+	if isSlow && len(p.play.frames) < most {
+		p.process.Pause(moment)
+	}
 }
 
 // resume reads and answers again after the last frame, and reports whether anything was held up.
