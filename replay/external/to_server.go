@@ -41,7 +41,7 @@ type player struct {
 	busy     uint64          // no question is answered until the server is at rest with this frame; 0: it is
 	called   *request        // is cancelled when the server is at rest, before its question is answered; nil: none
 	newRoots json.RawMessage // what the client has had since they changed; nil: they have not
-	sips     bool            // the client reads a page whenever the server is at rest
+	sips     int             // how many pages the client reads yet, each when the server is at rest; 0: it reads as others
 	away     uint64          // the client comes back to no stream until this frame has gone out; 0: at once
 	deaf     bool            // the client ends its standalone stream when the server is at rest
 	reopen   bool            // the client opens another standalone stream in the place of that

@@ -107,26 +107,30 @@ func (p *player) isPrompted() bool {
 	return true
 }
 
+// mostSips is how many pages are read in that way: a server may write for ever.
+const mostSips = 1 << 14
+
 // beginSipping makes the pipe of the server's output small, and reads nothing more of it but sips.
 func (p *player) beginSipping() {
 	if pipes, isPipe := p.line.(stdio); isPipe {
 		pipes.Narrow()
-		p.process.Unread, p.sips = true, true
+		p.process.Unread, p.sips = true, mostSips
 	}
 }
 
 // sip reads a page of what a server at rest has written, and reports whether there was anything. When all is answered, or
 // nothing more comes, the client reads as before.
 func (p *player) sip(isWorthIt bool) bool {
-	if !p.sips {
+	if p.sips == 0 {
 		return false
 	}
 	isMore := p.line.(stdio).Sip()
 	if isMore {
+		p.sips--
 		p.hear()
 	}
-	if len(p.owed()) == 0 || !isMore && !isWorthIt {
-		p.sips, p.process.Unread = false, false
+	if len(p.owed()) == 0 || !isMore && !isWorthIt || p.sips == 0 {
+		p.sips, p.process.Unread = 0, false
 		return true
 	}
 	return isMore
