@@ -543,9 +543,6 @@ func (x *explorer) judge(schedule Schedule, played play) error {
 	case len(schedule) == 1 && slices.Contains([]Kind{Split, Reverse, Rewalk}, schedule[0].Kind):
 		return x.compareAnswers(schedule, played)
 	case len(schedule) == 1 && schedule[0].Kind == Quit:
-		if err := x.compareAnswers(schedule, played); err != nil {
-			return err
-		}
 		return x.compareQuit(schedule, played)
 	}
 	return x.serialise(schedule, played)

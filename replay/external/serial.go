@@ -172,20 +172,15 @@ func (x *explorer) difference(answers map[uint64]string, orders *serial) string 
 
 // compareAnswers confirms that a server answers otherwise although its requests are whole and in the recorded order: a
 // message came in two parts, a list was begun again between two of its pages, the answers to its questions came in another
-// order, another client has left, or one of two calls was cancelled. Of the latter three only a call that fails is a fault: an
-// answer may list what came in the order in which it came, or count the clients; and what a cancelled call has not done calls
-// of other tools may miss.
+// order, or another client has left. Of the latter two only a call that fails is a fault: an answer may list what came in the
+// order in which it came, or count the clients.
 func (x *explorer) compareAnswers(schedule Schedule, played play) error {
 	isExact := schedule[0].Kind == Split || schedule[0].Kind == Rewalk
 	others := func(played play) (list []uint64) {
 		for _, f := range x.plain.frames {
 			answer, isThere := played.answers[f.seq]
 			isOther := isThere && !x.unstable[f.seq] && answer != x.plain.answers[f.seq]
-			isQuit := schedule[0].Kind == Quit
-			if isQuit && (f.seq < min(schedule[0].First, schedule[0].Last) || f.what != x.what(schedule[0].First)) {
-				continue
-			}
-			if isOther && (isExact || played.failed[f.seq] && (isQuit || !x.plain.failed[f.seq])) { // made arguments may fail anyway
+			if isOther && (isExact || played.failed[f.seq] && !x.plain.failed[f.seq]) { // made arguments may fail anyway
 				list = append(list, f.seq)
 			}
 		}
@@ -212,17 +207,29 @@ func (x *explorer) compareAnswers(schedule Schedule, played play) error {
 	return nil
 }
 
-// compareQuit confirms that of two calls of a tool at once, one of which is cancelled, the other has an answer that it has in no
-// order of the two, nor when the one is cancelled before the other is made.
+// compareQuit confirms that of two calls at once, one of which is cancelled, the other has an answer that it has in no order of the
+// two, nor when the one is cancelled before the other is made, or that a later call of that tool fails as in none of these.
 func (x *explorer) compareQuit(schedule Schedule, played play) error {
 	quit, stays := schedule[0].First, schedule[0].Last
-	found := &fault{kind: Unequal, events: []uint64{stays}, look: procfs.Look{Activity: procfs.Ended}, at: Quit}
-	answer := played.answers[stays]
-	if x.told[x.keyOf(found)] || x.unstable[stays] || answer == x.plain.answers[stays] || x.what(quit) != x.what(stays) || !played.isWhole() {
+	first, last := min(quit, stays), max(quit, stays)
+	others := func(played play) (list []uint64) {
+		for _, f := range x.plain.frames {
+			answer, isThere := played.answers[f.seq]
+			isOther := isThere && f.seq != quit && f.seq >= first && f.what == x.what(quit) && (f.seq == stays || played.failed[f.seq])
+			if isOther && !x.unstable[f.seq] && answer != x.plain.answers[f.seq] {
+				list = append(list, f.seq)
+			}
+		}
+		return list
+	}
+	found := &fault{kind: Unequal, events: others(played), look: procfs.Look{Activity: procfs.Ended}, at: Quit}
+	if len(found.events) == 0 || x.told[x.keyOf(found)] || !played.isWhole() {
 		return nil
 	}
 	defer x.watch(Unequal, schedule)()
-	first, last := min(quit, stays), max(quit, stays)
+	isLike := func(answers map[uint64]string) bool {
+		return !slices.ContainsFunc(found.events, func(seq uint64) bool { return answers[seq] != played.answers[seq] })
+	}
 	orders := &serial{unstable: x.unstable, outcomes: []map[uint64]string{x.plain.answers}}
 	for _, other := range []Schedule{
 		{{Kind: Order, First: first, Last: last, Frames: []uint64{last, first}}},
@@ -230,7 +237,7 @@ func (x *explorer) compareQuit(schedule Schedule, played play) error {
 		{{Kind: LateCancel, First: quit, Last: quit}},
 	} {
 		ordered, err := x.peer.play(other, x.patience)
-		if err != nil || !ordered.isWhole() || ordered.answers[stays] == answer {
+		if err != nil || !ordered.isWhole() || isLike(ordered.answers) {
 			return err
 		}
 		orders.outcomes = append(orders.outcomes, ordered.answers)
@@ -238,12 +245,12 @@ func (x *explorer) compareQuit(schedule Schedule, played play) error {
 	if err := x.settle(); err != nil {
 		return err
 	}
-	held, err := x.repeat(schedule, func(again play) bool { return again.answers[stays] == answer })
-	if err != nil || held < times || x.unstable[stays] {
+	held, err := x.repeat(schedule, func(again play) bool { return isLike(again.answers) })
+	if err != nil || held < times || len(others(played)) < len(found.events) {
 		return err
 	}
 	x.told[x.keyOf(found)] = true
-	found.detail = x.difference(map[uint64]string{stays: answer}, orders)
+	found.detail = x.difference(played.answers, orders)
 	x.add(schedule, found, held, times, played)
 	return nil
 }
