@@ -1,10 +1,13 @@
 package external
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -148,8 +151,8 @@ func (p *player) refusal(answer transport.Frame) transport.Frame {
 	return answer
 }
 
-// move changes the client's roots when the server has asked for them and is at rest, and answers when it is at rest again. It
-// reports whether there was something to do.
+// move changes the client's roots when the server has asked for them and is at rest, and gives an answer each time when it is at
+// rest again. It reports whether there was something to do.
 func (p *player) move() bool {
 	if !p.moves {
 		return false
@@ -159,19 +162,34 @@ func (p *player) move() bool {
 		for _, s := range kept {
 			p.newRoots = movedRoots(timeline.MessagesOf(s.frame)[0].Result)
 			if p.newRoots != nil {
+				p.makeMoved()
 				p.write([]sending{p.notify(mcp.NotificationRootsListChanged)})
 				return true
 			}
 		}
 	}
-	p.moves, p.kept = false, nil
-	if !p.isInTurn {
-		slices.Reverse(kept)
+	if len(kept) == 0 {
+		p.moves = false
+		return false
 	}
-	for _, s := range kept {
-		p.answer(s)
+	next := len(kept) - 1
+	if p.isInTurn {
+		next = 0
 	}
-	return len(kept) > 0
+	p.kept = slices.Delete(slices.Clone(kept), next, next+1)
+	p.answer(kept[next])
+	return true
+}
+
+// movedRoot is the folder that is a root only when the roots have changed.
+const movedRoot = "moved"
+
+// makeMoved makes that folder in the server's own: one that is not there is no root for many servers.
+func (p *player) makeMoved() {
+	isOwn := func(mark string) bool { return mark != "" && bytes.Contains(p.newRoots, []byte(mark)) }
+	if isOwn(p.recorded) || isOwn(child.FolderMark) {
+		_ = os.Mkdir(filepath.Join(p.dir, movedRoot), 0o700) // then it is not there
+	}
 }
 
 // movedRoots returns the roots of an answer with another behind them; nil if it has none.
@@ -182,7 +200,7 @@ func movedRoots(answer json.RawMessage) json.RawMessage {
 		return nil
 	}
 	uri := transport.MemberText(roots[0], "uri")
-	roots = append(roots, fmt.Appendf(nil, `{"uri":%q,"name":"moved"}`, strings.TrimSuffix(uri, "/")+"/moved"))
+	roots = append(roots, fmt.Appendf(nil, `{"uri":%q,"name":%q}`, strings.TrimSuffix(uri, "/")+"/"+movedRoot, movedRoot))
 	encoded, _ := json.Marshal(map[string]any{"roots": roots}) // they were read from JSON
 	return encoded
 }
