@@ -79,6 +79,71 @@ func otherArguments(schema, arguments json.RawMessage) (list []json.RawMessage) 
 	return list
 }
 
+// exchanged returns arguments in which two members of one kind have each other's value, such as from and to: the two whose
+// descriptions are the most alike; nil if there are none. What one call takes first the other takes last.
+func exchanged(schema, arguments json.RawMessage) json.RawMessage {
+	root, err := mcp.Value(schema)
+	if err != nil {
+		return nil
+	}
+	value, _ := mcp.Value(arguments)
+	members, _ := value.(map[string]any)
+	top, _ := root.(map[string]any)
+	properties, _ := top["properties"].(map[string]any)
+	m := maker{newChecker(root), new(string)}
+	propertyOf := func(name string) map[string]any {
+		s, _ := m.dereferenced(properties[name], 0).(map[string]any)
+		return s
+	}
+	valueOf := func(name string) any {
+		if value, isThere := members[name]; isThere {
+			return value
+		}
+		return propertyOf(name)["default"]
+	}
+	var best json.RawMessage
+	most := -1
+	names := slices.Sorted(maps.Keys(properties))
+	for i, first := range names {
+		for _, second := range names[i+1:] {
+			a, b := valueOf(first), valueOf(second)
+			if a == nil || b == nil || equal(a, b) || !equal(kindOf(propertyOf(first)), kindOf(propertyOf(second))) {
+				continue
+			}
+			changed := maps.Clone(members)
+			changed[first], changed[second] = b, a
+			if common := commonWords(propertyOf(first), propertyOf(second)); common > most && m.misfit(root, changed, "") == "" {
+				best, _ = json.Marshal(changed) // it was read from JSON
+				most = common
+			}
+		}
+	}
+	return best
+}
+
+// commonWords counts the longer words that the descriptions of two members have in common.
+func commonWords(a, b map[string]any) (count int) {
+	const least = 4
+	first, _ := a["description"].(string)
+	second, _ := b["description"].(string)
+	others := strings.Fields(strings.ToLower(second))
+	for word := range strings.FieldsSeq(strings.ToLower(first)) {
+		if len(word) >= least && slices.Contains(others, word) {
+			count++
+		}
+	}
+	return count
+}
+
+// kindOf returns a schema without what is said of one member alone.
+func kindOf(schema map[string]any) map[string]any {
+	kind := maps.Clone(schema)
+	for _, word := range []string{"default", "description", "title", "example", "examples"} {
+		delete(kind, word)
+	}
+	return kind
+}
+
 // others returns values for a schema in place of another: those that it names itself, or one that is made. Was is nil where
 // there was none, and the default is meant.
 func (m maker) others(schema, was any, isNamed bool) []any {

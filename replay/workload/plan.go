@@ -86,6 +86,7 @@ type AgendaItem struct {
 	Again  bool // it was asked for before
 
 	HasProgress bool              // it asks for progress
+	reads       bool              // it is a call that changes nothing
 	others      []json.RawMessage // other params for the same target
 }
 
@@ -102,8 +103,9 @@ const (
 // Omission is a tool that is not called.
 type Omission struct{ Tool, Why string }
 
-// An agenda has at most so many tools, of which so many are called twice at once, and so many prompts and resources each.
-const mostTools, mostPairs, mostOthers = 12, 4, 2
+// An agenda has at most so many tools, of which so many are called twice at once, so many prompts and resources each, and
+// behind so many calls that change something one that only reads.
+const mostTools, mostPairs, mostOthers, mostReads = 12, 4, 2, 4
 
 // Choose makes the agenda for an offer. The calls that are made twice at once come first: what a server keeps from one call
 // for the next it does not have then. The client is subscribed to a resource as long as it calls tools.
@@ -138,10 +140,11 @@ func Choose(offer Offer, wishes Wishes) Agenda {
 func (a *Agenda) addTools(offer Offer, wishes Wishes) {
 	omit := func(tool, why string) { a.Omitted = append(a.Omitted, Omission{tool, why}) }
 	call := func(tool string, arguments json.RawMessage, others []json.RawMessage) {
+		reads := slices.ContainsFunc(offer.Tools, func(t OfferedTool) bool { return t.Name == tool && t.IsReadOnly })
 		params := func(arguments json.RawMessage) json.RawMessage {
 			return object("name", text(tool), "arguments", arguments)
 		}
-		item := AgendaItem{Method: mcp.MethodCallTool, Target: tool, Params: params(arguments)}
+		item := AgendaItem{Method: mcp.MethodCallTool, Target: tool, Params: params(arguments), reads: reads}
 		for _, other := range others {
 			item.others = append(item.others, params(other))
 		}
@@ -196,10 +199,10 @@ func (a *Agenda) addTools(offer Offer, wishes Wishes) {
 
 // others returns arguments that are others in one member.
 func (w Wishes) others(schema, arguments json.RawMessage) (list []json.RawMessage) {
-	if alike := w.Seen.alike(schema, arguments); alike != nil {
-		list = append(list, alike)
-	}
-	for _, other := range otherArguments(schema, arguments) {
+	for _, other := range append([]json.RawMessage{exchanged(schema, arguments), w.Seen.alike(schema, arguments)}, otherArguments(schema, arguments)...) {
+		if other == nil {
+			continue
+		}
 		if !slices.ContainsFunc(list, func(known json.RawMessage) bool { return bytes.Equal(known, other) }) {
 			list = append(list, other)
 		}
@@ -208,8 +211,8 @@ func (w Wishes) others(schema, arguments json.RawMessage) (list []json.RawMessag
 }
 
 // addVariants makes some requests in other manners, calls with progress: in front of all calls two at once and then one with
-// other arguments, of some tools, and behind them one that is cancelled and then made once more. Where no tool is called these
-// are other requests, or else pings.
+// other arguments, of some tools, and behind them one that is cancelled and then made once more. Behind a call that changes
+// something comes one that only reads what it has left. Where no tool is called these are other requests, or else pings.
 func (a *Agenda) addVariants(others []AgendaItem) {
 	calls := a.Items
 	again := calls
@@ -231,10 +234,23 @@ func (a *Agenda) addVariants(others []AgendaItem) {
 			a.add(AgendaItem{Method: item.Method, Target: item.Target, Params: params, HasProgress: true})
 		}
 	}
-	a.Items = append(a.Items, calls...)
+	isChange := func(item AgendaItem) bool { return !item.reads }
+	reads := slices.DeleteFunc(slices.Clone(calls), isChange)
+	count := 0
+	for i, item := range calls {
+		a.add(item)
+		isReadNext := i+1 < len(calls) && calls[i+1].reads
+		if isChange(item) && !isReadNext && len(reads) > 0 && count < mostReads {
+			with(reads[count%len(reads)], Alone)
+			count++
+		}
+	}
 	last := again[len(again)-1]
 	with(last, Cancelled)
 	with(last, Alone)
+	if isChange(last) && len(reads) > 0 {
+		with(reads[0], Alone)
+	}
 }
 
 func (a *Agenda) add(item AgendaItem) { a.Items = append(a.Items, item) }

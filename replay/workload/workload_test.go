@@ -256,3 +256,34 @@ func TestParseCall(t *testing.T) {
 		}
 	}
 }
+
+// TestExchanged holds in which arguments two members have each other's value.
+func TestExchanged(t *testing.T) {
+	const pair = `{"properties":{"from":{"type":"integer","minimum":1,"default":1},"count":{"type":"integer","default":3},"to":{"type":"integer","minimum":1,"description":"where"}}}`
+	for _, tt := range [][3]string{
+		{pair, `{"from":1,"to":2}`, `{"from":2,"to":1}`},
+		{pair, `{"to":2}`, `{"from":2,"to":1}`},
+		{pair, `{"from":2,"to":2}`, ``},
+		{`{"properties":{"a":{"type":"integer"},"from":{"type":"integer","description":"the plot that gives"},"to":{"type":"integer","description":"the plot that gets"}}}`, `{"a":3,"from":1,"to":2}`, `{"a":3,"from":2,"to":1}`},
+		{pair, `{}`, ``},
+		{`{"properties":{"a":{"enum":["x","y"]},"b":{"enum":["x","y","z"]}}}`, `{"a":"x","b":"y"}`, ``},
+		{`{"properties":{"a":{"enum":["x","y"]},"b":{"enum":["x","y"]}}}`, `{"a":"x","b":"y"}`, `{"a":"y","b":"x"}`},
+		{``, `{}`, ``},
+	} {
+		if got := string(exchanged(json.RawMessage(tt[0]), json.RawMessage(tt[1]))); got != tt[2] {
+			t.Errorf("%s in place of %s: %q, want %q", tt[0], tt[1], got, tt[2])
+		}
+	}
+}
+
+// TestReadsBehind holds that what only reads comes once more behind what changes something.
+func TestReadsBehind(t *testing.T) {
+	agenda := Choose(Offer{Tools: []OfferedTool{{Name: "get", IsReadOnly: true}, {Name: "set"}}}, Wishes{AllTools: true})
+	var targets []string
+	for _, item := range agenda.Items {
+		targets = append(targets, item.Target)
+	}
+	if got, want := strings.Join(targets, " "), "get get set set get set get set set get"; got != want {
+		t.Errorf("the calls are %s, want %s", got, want)
+	}
+}
