@@ -506,20 +506,40 @@ func (x *explorer) otherAtChange(played play) *fault {
 	return &fault{kind: Different, look: procfs.Look{Activity: procfs.Ended}, about: "a change that was none", detail: detail}
 }
 
+// otherAtGap finds what a client prints that learns of all changes at once: it may print less of them, and nothing else.
+func (x *explorer) otherAtGap(played play) *fault {
+	detail := newWord(x.plain.output, played.output)
+	if detail == "" {
+		return nil
+	}
+	return &fault{kind: Different, look: procfs.Look{Activity: procfs.Ended}, about: "a change in front of its subscription", detail: detail}
+}
+
+// newWord shows the first line of an output with a word that the plain one does not have. "": there is none.
+func newWord(plain, output string) string {
+	words := strings.Fields(unnumbered(plain))
+	for i, line := range strings.Split(output, "\n") {
+		for word := range strings.FieldsSeq(unnumbered(line)) {
+			if !slices.Contains(words, word) {
+				return fmt.Sprintf("line %d is\n    %s\n  and in the recorded order it prints no such line", i+1, clip(line))
+			}
+		}
+	}
+	return ""
+}
+
 // otherWords shows the first line of an output with a word that the plain one does not have, or else the first line of the plain one
 // with a word that the other has less often. "": there is none.
 func otherWords(plain, output string) string {
+	if detail := newWord(plain, output); detail != "" {
+		return detail
+	}
 	times := map[string]int{}
 	for word := range strings.FieldsSeq(unnumbered(plain)) {
 		times[word]++
 	}
-	for i, line := range strings.Split(output, "\n") {
-		for word := range strings.FieldsSeq(unnumbered(line)) {
-			if _, isPlain := times[word]; !isPlain {
-				return fmt.Sprintf("line %d is\n    %s\n  and in the recorded order it prints no such line", i+1, clip(line))
-			}
-			times[word]--
-		}
+	for word := range strings.FieldsSeq(unnumbered(output)) {
+		times[word]--
 	}
 	for i, line := range strings.Split(plain, "\n") {
 		for word := range strings.FieldsSeq(unnumbered(line)) {

@@ -485,6 +485,9 @@ func (x *explorer) playOnce(schedule Schedule, patience child.Patience) (play, e
 	}
 	if err == nil && x.SameOutput && len(schedule) > 0 && !slices.ContainsFunc(schedule, saysMore) && played.found == nil && !played.isUnjudged {
 		played.found = x.otherThanPlain(played)
+		if len(schedule) == 1 && schedule[0].Kind == Gap && played.found == nil {
+			played.found = x.otherAtGap(played)
+		}
 	}
 	return played, err
 }
@@ -641,7 +644,14 @@ func (x *explorer) confirm(schedule Schedule, first play) (err error) {
 	wasMoving := first.found.look.Activity == procfs.Timed || first.found.look.Activity == procfs.Outside
 	if held < times && wasMoving && first.patience != child.Confirming {
 		x.patience = child.Confirming // it only took its time, and is given it from now on
-		return nil
+		if len(schedule) == 0 {
+			return nil // the caller plays it again
+		}
+		played, err := x.playOnce(schedule, x.patience)
+		if err != nil {
+			return err
+		}
+		return x.judge(schedule, played)
 	}
 	key := x.keyOf(first.found)
 	if held < times || 2*held < of {

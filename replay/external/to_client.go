@@ -66,15 +66,17 @@ type clientPlayer struct {
 	pinged  *timeline.Call  // the latest ping that is not in the recording; nil: none
 	twin    *timeline.Call  // a question that is asked twice, the second time; nil: none
 	// calledOff are the client's calls that it has cancelled and that have no answer.
-	calledOff []*timeline.Call
-	unasked   map[string]int    // by its page: how many lists were asked for ahead of the recorded place, for a change that was none
-	soon      map[uint64]bool   // the answers to these
-	untold    map[uint64]bool   // the events of changes that the schedule has in front of their subscription
-	told      map[string]uint64 // by what has changed, such as tools/list: the event that told it last
-	changes   string            // what the server may say of a list, see [changeOf]
-	made      map[moment]bool   // what this server has done in front of a frame
-	counts    []int             // of each frame in play: how many frames of the client came before it
-	play      play
+	calledOff  []*timeline.Call
+	unasked    map[string]int    // by its page: how many lists were asked for ahead of the recorded place, for a change that was none
+	soon       map[uint64]bool   // the answers to these
+	untold     map[uint64]bool   // the events of changes that the schedule has in front of their subscription
+	subscribed map[string]bool   // the resources to which the client has subscribed
+	listens    bool              // or it has asked for a stream of notifications (2026-07-28)
+	told       map[string]uint64 // by what has changed, such as tools/list: the event that told it last
+	changes    string            // what the server may say of a list, see [changeOf]
+	made       map[moment]bool   // what this server has done in front of a frame
+	counts     []int             // of each frame in play: how many frames of the client came before it
+	play       play
 }
 
 // serverLine is what connects the recorded server with the client under test.
@@ -215,6 +217,7 @@ func (p *clientPlayer) begin(start int) {
 	p.reads = map[*timeline.Call]standin.Reading{}
 	p.told = map[string]uint64{}
 	clear(p.play.missed)
+	p.subscribed = map[string]bool{}
 	p.unasked, p.soon, p.untold = map[string]int{}, map[uint64]bool{}, map[uint64]bool{}
 	p.able, p.ahead = map[uint64]int{}, map[uint64]bool{}
 	p.pinged, p.twin, p.isOver, p.calledOff, p.renamed = nil, nil, false, nil, nil
@@ -273,6 +276,10 @@ func (p *clientPlayer) hear() (isMore bool) {
 					p.play.replies[seq] = canonical(m.Message, p.dir)
 				}
 			case transport.Request:
+				p.listens = p.listens || m.Method == mcp.MethodListen
+				if m.Method == mcp.MethodSubscribe {
+					p.subscribed[m.Call.Target] = true
+				}
 				reading := standin.ReadingOf(m.Message)
 				p.reads[m.Call] = reading
 				if !reading.IsPage() {
@@ -436,6 +443,13 @@ func (p *clientPlayer) next(isStuck bool) int {
 	return at
 }
 
+// isUnsubscribed reports whether a frame tells of a resource to which the client has not subscribed.
+func (p *clientPlayer) isUnsubscribed(s sending) bool {
+	return slices.ContainsFunc(timeline.MessagesOf(s.frame), func(m transport.Message) bool {
+		return m.Method == mcp.NotificationResourceUpdated && !p.listens && !p.subscribed[timeline.TargetOf(m)]
+	})
+}
+
 // isDue reports whether a frame can go out now, and tells of no change that the client has not caused yet.
 func (p *clientPlayer) isDue(s sending) bool { return p.mayGo(s) && p.heard >= p.causes[s.seq] }
 
@@ -455,7 +469,7 @@ func (p *clientPlayer) send(isStuck bool) bool {
 		return true
 	}
 	if at < 0 && isStuck && !p.isAsking() {
-		at = slices.IndexFunc(p.ready, p.mayGo) // what tells of a change that the client has not caused
+		at = slices.IndexFunc(p.ready, func(s sending) bool { return p.mayGo(s) && !p.isUnsubscribed(s) }) // a change that the client has not caused
 	}
 	if at < 0 && isStuck && p.server.Waiting() && len(p.questions()) == 0 && !p.isPinging() {
 		p.take(p.server.GiveUpWaiting())
