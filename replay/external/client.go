@@ -1,11 +1,11 @@
 package external
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -443,150 +443,109 @@ func (p *clientPlayer) fail(kind Fault, look procfs.Look, detail string) {
 	p.play.found = found
 }
 
-// otherThanPlain finds what a client printed, or answered the server, otherwise than in the recorded order. Its roots may have
-// changed when the server asks for them sooner or later.
-func (x *explorer) otherThanPlain(played play) *fault {
-	found := &fault{kind: Different, look: procfs.Look{Activity: procfs.Ended}}
-	if len(played.changes) > 0 {
-		return x.otherAtChange(played)
+// namesake returns a frame of the server: a question under the id of a call of the client that has no answer, where the schedule
+// has that. Each end counts for itself (basic, Requests), so only the server must not have had that id.
+func (p *clientPlayer) namesake(s sending) transport.Frame {
+	if s.seq == 0 || !p.once(Namesake, s.seq) {
+		return s.frame
 	}
-	isSameOrder := slices.EqualFunc(played.frames, x.plain.frames, func(a, b frame) bool { return a.seq == b.seq })
-	output, plain := played.output, x.plain.output
-	if haveAnswersMoved(played.frames, x.plain.frames) { // it may print an answer when that comes
-		output, plain = sortedLines(output), sortedLines(plain)
-		isSameOrder = true
-		found.about = "answers in another order"
-	}
-	if isSameOrder && output != plain {
-		found.detail = firstDifference(output, plain)
-		return found
-	}
-	if missed := x.missedChange(played); missed != "" && sortedLines(output) != sortedLines(plain) {
-		found.about = "a change while it lists"
-		found.detail = missed + "\n  " + firstDifference(output, plain)
-		return found
-	}
-	for _, seq := range slices.Sorted(maps.Keys(x.plain.replies)) {
-		reply, isThere := played.replies[seq]
-		if isThere && reply != x.plain.replies[seq] && (isSameOrder || x.what(seq) != mcp.MethodListRoots) {
-			found.events = []uint64{seq}
-			found.about = x.what(seq) // of several questions of a kind the first is enough
-			found.detail = fmt.Sprintf("by\n    %s\n  and in the recorded order by\n    %s", clip(reply), clip(x.plain.replies[seq]))
-			return found
+	question := timeline.MessagesOf(s.frame)[0]
+	for _, call := range p.calls() {
+		isUsed := func(other *timeline.Call) bool {
+			return other.Dir == transport.ServerToClient && other.Key() == call.Key()
 		}
+		if slices.ContainsFunc(timeline.CallsOf(p.events).All(), isUsed) {
+			continue
+		}
+		p.renamed, p.newID = question.ID, json.RawMessage(call.ID)
+		s.frame.Bytes = withID(s.frame.Bytes, p.newID)
+		break
 	}
-	return nil
+	return s.frame
 }
 
-// missedChange says which change a client has missed whose like it heeds in the recorded order: it was told of it while it read
-// what has changed, so that its answer may be older, and did not read it again. "": none.
-func (x *explorer) missedChange(played play) string {
-	for _, subject := range slices.Sorted(maps.Keys(played.missed)) {
-		if x.plain.missed[subject] == 0 && x.plain.heeds[subject] {
-			return fmt.Sprintf("it was told while it waited for %s that this had changed (#%d), and did not ask for it again", subject, played.missed[subject])
-		}
-	}
-	return ""
+// withID returns a message with another id.
+func withID(message []byte, id json.RawMessage) []byte {
+	members := map[string]json.RawMessage{}
+	_ = json.Unmarshal(message, &members) // it was read before
+	members["id"] = id
+	encoded, _ := json.Marshal(members) // it was read from JSON
+	return encoded
 }
 
-// otherAtChange finds what a client prints that was told of a change that was none, if it is told of such a change in the
-// recorded order as well. It may ask for lists more often, and print of them more often: it must print each word that it prints
-// in the recorded order, as often as there, and no other word.
-func (x *explorer) otherAtChange(played play) *fault {
-	isTold := func(change string) bool {
-		return slices.ContainsFunc(x.plain.frames, func(f frame) bool { return f.what == change })
-	}
-	if !slices.ContainsFunc(played.changes, isTold) {
+// askTwice returns the question of a frame under another id, which goes out with it where the schedule has that, and perhaps
+// with its cancellation.
+func (p *clientPlayer) askTwice(s sending) (chunk []outgoing) {
+	isRetracted := s.seq != 0 && p.once(Retract, s.seq)
+	if s.seq == 0 || !isRetracted && !p.once(Twin, s.seq) {
 		return nil
 	}
-	detail := otherWords(x.plain.output, played.output)
-	if detail == "" {
-		return nil
+	say := func(line []byte) timeline.Message {
+		f := transport.Frame{Bytes: line}
+		chunk = append(chunk, outgoing{sending: sending{frame: f}, line: line, copies: 1})
+		return p.session.take(transport.ServerToClient, f).Messages[0]
 	}
-	return &fault{kind: Different, look: procfs.Look{Activity: procfs.Ended}, about: "a change that was none", detail: detail}
+	m := timeline.MessagesOf(s.frame)[0]
+	line := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%q,"method":%q`, twinID, m.Method)
+	if m.Params != nil {
+		line = fmt.Appendf(line, `,"params":%s`, m.Params)
+	}
+	p.twin = say(append(line, '}')).Call
+	p.asked[p.twin] = s.seq
+	if isRetracted {
+		say(fmt.Appendf(nil, `{"jsonrpc":"2.0","method":%q,"params":{"requestId":%q}}`, mcp.NotificationCancelled, twinID))
+	}
+	return chunk
 }
 
-// otherAtGap finds what a client prints that learns of all changes at once: it may print less of them, and nothing else.
-func (x *explorer) otherAtGap(played play) *fault {
-	detail := newWord(x.plain.output, played.output)
-	if detail == "" {
-		return nil
+// interpose sends what the schedule has in front of a frame, and reports whether there was something.
+func (p *clientPlayer) interpose(seq uint64) bool {
+	var lines [][]byte
+	switch {
+	case p.once(Ping, seq):
+		lines = append(lines, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%q,"method":%q}`, pingID, mcp.MethodPing))
+	case p.changes != "" && p.once(Change, seq):
+		lines = append(lines, fmt.Appendf(nil, `{"jsonrpc":"2.0","method":%q}`, p.changes))
+		p.play.changes = append(p.play.changes, p.changes)
+	case len(p.calledOff) > 0 && p.once(Anyway, seq):
+		lines = answerAnyway(p.calledOff[0])
+		p.calledOff = p.calledOff[1:]
+	default:
+		return false
 	}
-	return &fault{kind: Different, look: procfs.Look{Activity: procfs.Ended}, about: "a change in front of its subscription", detail: detail}
-}
-
-// newWord shows the first line of an output with a word that the plain one does not have. "": there is none.
-func newWord(plain, output string) string {
-	words := strings.Fields(unnumbered(plain))
-	for i, line := range strings.Split(output, "\n") {
-		for word := range strings.FieldsSeq(unnumbered(line)) {
-			if !slices.Contains(words, word) {
-				return fmt.Sprintf("line %d is\n    %s\n  and in the recorded order it prints no such line", i+1, clip(line))
-			}
+	var chunk []outgoing
+	for _, line := range lines {
+		f := transport.Frame{Bytes: line}
+		if m := p.session.take(transport.ServerToClient, f).Messages[0]; m.Kind == transport.Request {
+			p.pinged = m.Call // nothing more is sent until it is answered
 		}
+		chunk = append(chunk, outgoing{sending: sending{frame: f}, line: line, copies: 1})
 	}
-	return ""
+	p.write(chunk)
+	return true
 }
 
-// otherWords shows the first line of an output with a word that the plain one does not have, or else the first line of the plain one
-// with a word that the other has less often. "": there is none.
-func otherWords(plain, output string) string {
-	if detail := newWord(plain, output); detail != "" {
-		return detail
+// compose returns a frame as it goes out, with what the schedule has at it.
+func (p *clientPlayer) compose(s sending) outgoing {
+	p.describe(s)
+	out := outgoing{sending: s, line: s.frame.Bytes, copies: 1}
+	if p.recorded != "" {
+		out.line = bytes.ReplaceAll(out.line, []byte(p.recorded), []byte(p.dir))
 	}
-	times := map[string]int{}
-	for word := range strings.FieldsSeq(unnumbered(plain)) {
-		times[word]++
+	if s.seq == 0 {
+		return out
 	}
-	for word := range strings.FieldsSeq(unnumbered(output)) {
-		times[word]--
+	if c, isSplit := p.chosen(Split, s.seq); isSplit && c.At < len(out.line) {
+		out.split = c.At
 	}
-	for i, line := range strings.Split(plain, "\n") {
-		for word := range strings.FieldsSeq(unnumbered(line)) {
-			if times[word] > 0 {
-				return fmt.Sprintf("it does not print, as in the recorded order in line %d\n    %s", i+1, clip(line))
-			}
-		}
+	if c, isRepeat := p.chosen(Repeat, s.seq); isRepeat {
+		out.copies = c.At
 	}
-	return ""
-}
-
-// unnumbered returns a text without its digits: how often something was told may stand in it.
-func unnumbered(text string) string {
-	return strings.Map(func(r rune) rune {
-		if '0' <= r && r <= '9' {
-			return -1
-		}
-		return r
-	}, text)
-}
-
-// haveAnswersMoved reports whether two plays differ, and only in which answer stood where.
-func haveAnswersMoved(played, plain []frame) bool {
-	return !slices.EqualFunc(played, plain, func(a, b frame) bool { return a.seq == b.seq }) &&
-		slices.EqualFunc(played, plain, func(a, b frame) bool { return a.seq == b.seq || a.isAnswer && b.isAnswer })
-}
-
-// sortedLines returns a text with its lines sorted.
-func sortedLines(text string) string {
-	lines := strings.Split(text, "\n")
-	slices.Sort(lines)
-	return strings.Join(lines, "\n")
-}
-
-// firstDifference shows the first line that differs between two outputs.
-func firstDifference(output, plain string) string {
-	is, was := strings.Split(output, "\n"), strings.Split(plain, "\n")
-	for i := range max(len(is), len(was)) {
-		line := func(lines []string) string {
-			if i < len(lines) {
-				return clip(lines[i])
-			}
-			return "nothing more"
-		}
-		if line(is) != line(was) || i >= len(is) || i >= len(was) {
-			return fmt.Sprintf("line %d is\n    %s\n  and in the recorded order\n    %s", i+1, line(is), line(was))
-		}
+	if c, isUnread := p.chosen(Unread, s.seq); isUnread {
+		p.process.Unread = true
+		p.until = c.Last
 	}
-	return ""
+	_, out.isOther = p.chosen(Form, s.seq)
+	_, out.isLast = p.chosen(End, s.seq)
+	return out
 }

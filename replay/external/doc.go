@@ -55,12 +55,12 @@
 //	guest.go      another client of a server over HTTP, which asks or leaves beside the recorded one
 //	web_linux.go, web_other.go, response.go  the connections to a server over HTTP
 //	serial.go     whether an order of the calls explains the answers
-//	explore.go    the search, and its confirmation in fresh processes
+//	explore.go    the search
+//	confirm.go    its confirmation in fresh processes, and what a client prints otherwise than in the recorded order
 //	report.go     what is said
 //	shown.go      a play as it went, and as a session
 //	script.go, script.sh  a play as a shell script, for those without mcprec
-//	make.go       a session that is made: a client that was not recorded, played once
-//	probe.go      the experiments of package probe on a server process
+//	make.go       a session that is made, by a client that was not recorded, and the experiments of package probe
 //
 // # What it refuses to do
 //

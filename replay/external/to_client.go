@@ -546,88 +546,6 @@ func (p *clientPlayer) once(kind Kind, seq uint64) bool {
 // empties.
 const errorLines = 1 << 20
 
-// interpose sends what the schedule has in front of a frame, and reports whether there was something.
-func (p *clientPlayer) interpose(seq uint64) bool {
-	var lines [][]byte
-	switch {
-	case p.once(Ping, seq):
-		lines = append(lines, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%q,"method":%q}`, pingID, mcp.MethodPing))
-	case p.changes != "" && p.once(Change, seq):
-		lines = append(lines, fmt.Appendf(nil, `{"jsonrpc":"2.0","method":%q}`, p.changes))
-		p.play.changes = append(p.play.changes, p.changes)
-	case len(p.calledOff) > 0 && p.once(Anyway, seq):
-		lines = answerAnyway(p.calledOff[0])
-		p.calledOff = p.calledOff[1:]
-	default:
-		return false
-	}
-	var chunk []outgoing
-	for _, line := range lines {
-		f := transport.Frame{Bytes: line}
-		if m := p.session.take(transport.ServerToClient, f).Messages[0]; m.Kind == transport.Request {
-			p.pinged = m.Call // nothing more is sent until it is answered
-		}
-		chunk = append(chunk, outgoing{sending: sending{frame: f}, line: line, copies: 1})
-	}
-	p.write(chunk)
-	return true
-}
-
-// namesake returns a frame of the server: a question under the id of a call of the client that has no answer, where the schedule
-// has that. Each end counts for itself (basic, Requests), so only the server must not have had that id.
-func (p *clientPlayer) namesake(s sending) transport.Frame {
-	if s.seq == 0 || !p.once(Namesake, s.seq) {
-		return s.frame
-	}
-	question := timeline.MessagesOf(s.frame)[0]
-	for _, call := range p.calls() {
-		isUsed := func(other *timeline.Call) bool {
-			return other.Dir == transport.ServerToClient && other.Key() == call.Key()
-		}
-		if slices.ContainsFunc(timeline.CallsOf(p.events).All(), isUsed) {
-			continue
-		}
-		p.renamed, p.newID = question.ID, json.RawMessage(call.ID)
-		s.frame.Bytes = withID(s.frame.Bytes, p.newID)
-		break
-	}
-	return s.frame
-}
-
-// withID returns a message with another id.
-func withID(message []byte, id json.RawMessage) []byte {
-	members := map[string]json.RawMessage{}
-	_ = json.Unmarshal(message, &members) // it was read before
-	members["id"] = id
-	encoded, _ := json.Marshal(members) // it was read from JSON
-	return encoded
-}
-
-// askTwice returns the question of a frame under another id, which goes out with it where the schedule has that, and perhaps
-// with its cancellation.
-func (p *clientPlayer) askTwice(s sending) (chunk []outgoing) {
-	isRetracted := s.seq != 0 && p.once(Retract, s.seq)
-	if s.seq == 0 || !isRetracted && !p.once(Twin, s.seq) {
-		return nil
-	}
-	say := func(line []byte) timeline.Message {
-		f := transport.Frame{Bytes: line}
-		chunk = append(chunk, outgoing{sending: sending{frame: f}, line: line, copies: 1})
-		return p.session.take(transport.ServerToClient, f).Messages[0]
-	}
-	m := timeline.MessagesOf(s.frame)[0]
-	line := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%q,"method":%q`, twinID, m.Method)
-	if m.Params != nil {
-		line = fmt.Appendf(line, `,"params":%s`, m.Params)
-	}
-	p.twin = say(append(line, '}')).Call
-	p.asked[p.twin] = s.seq
-	if isRetracted {
-		say(fmt.Appendf(nil, `{"jsonrpc":"2.0","method":%q,"params":{"requestId":%q}}`, mcp.NotificationCancelled, twinID))
-	}
-	return chunk
-}
-
 // write sends frames in one go.
 func (p *clientPlayer) write(chunk []outgoing) {
 	if p.http == nil { // over HTTP each frame is noted with its response
@@ -652,31 +570,6 @@ func (p *clientPlayer) hangUp() {
 
 // The ids of pings and of questions that are not in the recording.
 const pingID, twinID = "mcprec ping", "mcprec twin"
-
-// compose returns a frame as it goes out, with what the schedule has at it.
-func (p *clientPlayer) compose(s sending) outgoing {
-	p.describe(s)
-	out := outgoing{sending: s, line: s.frame.Bytes, copies: 1}
-	if p.recorded != "" {
-		out.line = bytes.ReplaceAll(out.line, []byte(p.recorded), []byte(p.dir))
-	}
-	if s.seq == 0 {
-		return out
-	}
-	if c, isSplit := p.chosen(Split, s.seq); isSplit && c.At < len(out.line) {
-		out.split = c.At
-	}
-	if c, isRepeat := p.chosen(Repeat, s.seq); isRepeat {
-		out.copies = c.At
-	}
-	if c, isUnread := p.chosen(Unread, s.seq); isUnread {
-		p.process.Unread = true
-		p.until = c.Last
-	}
-	_, out.isOther = p.chosen(Form, s.seq)
-	_, out.isLast = p.chosen(End, s.seq)
-	return out
-}
 
 // describe notes what a frame of the recorded server is, what it asks, and what it answers.
 func (p *clientPlayer) describe(s sending) {

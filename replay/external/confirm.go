@@ -1,0 +1,331 @@
+package external
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/mcprec/mcprec/replay/external/child"
+	"github.com/mcprec/mcprec/transport/mcp"
+	"github.com/mcprec/mcprec/transport/procfs"
+)
+
+// confirm plays a schedule with a fault in fresh processes, patiently, and adds the finding if all of them
+// show it.
+func (x *explorer) confirm(schedule Schedule, first play) (err error) {
+	defer x.watch(first.found.kind, schedule)()
+	defer func() {
+		if errors.Is(err, child.ErrStopped) {
+			x.report.Unconfirmed = append(x.report.Unconfirmed, fmt.Sprintf("%s: %s", first.found.kind, schedule.Token()))
+		}
+	}()
+	schedule, first, err = x.simplify(schedule, first)
+	if err != nil {
+		return err
+	}
+	if x.told[x.keyOf(first.found)] {
+		return nil
+	}
+	kind := first.found.kind
+	held, best, of := 1, first, times
+	for count := 2; count <= of; count++ {
+		patience := child.Confirming
+		if (kind == Hang || kind == Lingers) && best.rank() == mostRank {
+			patience = x.patience // its timers have run out once
+		}
+		played, err := x.playFor(first.found, schedule, patience)
+		if err != nil {
+			return err
+		}
+		if played.found != nil && played.found.kind == kind {
+			held++
+			if played.rank() >= best.rank() {
+				best = played
+			}
+		}
+		if count == times && held == times-1 && (kind == Died || kind == Lost || kind == Illegal || kind == Different) {
+			of = mostTimes
+		}
+	}
+	if kind == Different && of == mostTimes && 2*held >= of {
+		if isSteady, err := x.isSteady(); err != nil || !isSteady {
+			return err
+		}
+	}
+	wasMoving := first.found.look.Activity == procfs.Timed || first.found.look.Activity == procfs.Outside
+	if held < times && wasMoving && first.patience != child.Confirming {
+		x.patience = child.Confirming // it only took its time, and is given it from now on
+		if len(schedule) == 0 {
+			return nil // the caller plays it again
+		}
+		played, err := x.playOnce(schedule, x.patience)
+		if err != nil {
+			return err
+		}
+		return x.judge(schedule, played)
+	}
+	key := x.keyOf(first.found)
+	if held < times || 2*held < of {
+		x.notHold(key, fmt.Sprintf("%s, %d of %d processes: %s", kind, held, of, schedule.Token()))
+		return nil
+	}
+	x.hold(key)
+	best.lines, err = x.linesOf(schedule, best.found)
+	x.add(schedule, best.found, held, of, best)
+	if errors.Is(err, child.ErrStopped) {
+		return nil // the finding is confirmed, and the search ends before its next play
+	}
+	return err
+}
+
+// isSteady reports whether a client prints, and answers, the same in the recorded order each time.
+func (x *explorer) isSteady() (bool, error) {
+	for range mostTimes {
+		again, err := x.peer.play(nil, x.patience)
+		if err != nil || again.output != x.plain.output {
+			return false, err
+		}
+		for seq, reply := range x.plain.replies {
+			if again.replies[seq] != reply {
+				return false, nil
+			}
+		}
+	}
+	return true, nil
+}
+
+// notHeld is a finding that not enough processes have shown.
+type notHeld struct {
+	key, text string // the text of the latest try
+	tries     int
+}
+
+// notHold notes a finding that has not held.
+func (x *explorer) notHold(key, text string) {
+	at := slices.IndexFunc(x.notHeld, func(n notHeld) bool { return n.key == key })
+	if at < 0 {
+		at = len(x.notHeld)
+		x.notHeld = append(x.notHeld, notHeld{key: key})
+	}
+	x.notHeld[at].text = text
+	x.notHeld[at].tries++
+	x.told[key] = x.notHeld[at].tries == mostTries
+}
+
+// hold notes that a finding has held: that others like it have not says no more.
+func (x *explorer) hold(key string) {
+	x.told[key] = true
+	x.notHeld = slices.DeleteFunc(x.notHeld, func(n notHeld) bool { return n.key == key })
+}
+
+// linesOf plays a finding once more, to a process with the means of its own language switched on, and asks it which lines
+// hold what waits, keep it alive, or wrote what is illegal, or where the requests of a burst met. It does not wait for
+// timers: that the process hangs is known.
+func (x *explorer) linesOf(schedule Schedule, found *fault) ([]string, error) {
+	isAsked := found.kind == Hang || found.kind == Lingers || found.kind == Illegal || found.kind == NotSerial
+	if x.NoLines || !isAsked {
+		return nil, nil
+	}
+	played, err := x.peer.asking().play(schedule, child.Searching)
+	if err == nil && found.kind == NotSerial {
+		return played.met, nil
+	}
+	played = played.seeing(found)
+	if err != nil || played.found == nil || x.keyOf(played.found) != x.keyOf(found) {
+		return nil, err
+	}
+	return played.lines, nil
+}
+
+// settle notes, before answers are told to be wrong, which of them differ by now, or when the client takes its time: they have a
+// clock in them, or what a timer of the server has done by then.
+func (x *explorer) settle() error {
+	if err := x.steady(); err != nil || x.isSettled {
+		return err
+	}
+	x.isSettled = true
+	slow, err := x.peer.play(Schedule{{Kind: Slow}}, x.patience)
+	if err != nil || !slow.isWhole() {
+		return err
+	}
+	for seq, answer := range x.plain.answers {
+		if slow.answers[seq] != answer {
+			x.unstable[seq] = true
+		}
+	}
+	x.report.Unstable = slices.Sorted(maps.Keys(x.unstable))
+	return nil
+}
+
+// steady plays plainly once more, and notes which answers are not the same again.
+func (x *explorer) steady() error {
+	if len(x.plain.answers) == 0 && !x.SameOutput {
+		return nil
+	}
+	again, err := x.peer.play(nil, x.patience)
+	if err != nil {
+		return err
+	}
+	if x.SameOutput && again.output != x.plain.output {
+		return fmt.Errorf("the client's output is not the same each time in the recorded order, and cannot be compared: %s", firstDifference(again.output, x.plain.output))
+	}
+	maps.DeleteFunc(x.plain.replies, func(seq uint64, reply string) bool { return again.replies[seq] != reply })
+	x.plain.news = slices.DeleteFunc(x.plain.news, func(n news) bool { return !slices.Contains(again.news, n) })
+	for seq, answer := range x.plain.answers {
+		if again.answers[seq] != answer {
+			x.unstable[seq] = true
+		}
+	}
+	x.report.Unstable = slices.Sorted(maps.Keys(x.unstable))
+	return nil
+}
+
+// otherThanPlain finds what a client printed, or answered the server, otherwise than in the recorded order. Its roots may have
+// changed when the server asks for them sooner or later.
+func (x *explorer) otherThanPlain(played play) *fault {
+	found := &fault{kind: Different, look: procfs.Look{Activity: procfs.Ended}}
+	if len(played.changes) > 0 {
+		return x.otherAtChange(played)
+	}
+	isSameOrder := slices.EqualFunc(played.frames, x.plain.frames, func(a, b frame) bool { return a.seq == b.seq })
+	output, plain := played.output, x.plain.output
+	if haveAnswersMoved(played.frames, x.plain.frames) { // it may print an answer when that comes
+		output, plain = sortedLines(output), sortedLines(plain)
+		isSameOrder = true
+		found.about = "answers in another order"
+	}
+	if isSameOrder && output != plain {
+		found.detail = firstDifference(output, plain)
+		return found
+	}
+	if missed := x.missedChange(played); missed != "" && sortedLines(output) != sortedLines(plain) {
+		found.about = "a change while it lists"
+		found.detail = missed + "\n  " + firstDifference(output, plain)
+		return found
+	}
+	for _, seq := range slices.Sorted(maps.Keys(x.plain.replies)) {
+		reply, isThere := played.replies[seq]
+		if isThere && reply != x.plain.replies[seq] && (isSameOrder || x.what(seq) != mcp.MethodListRoots) {
+			found.events = []uint64{seq}
+			found.about = x.what(seq) // of several questions of a kind the first is enough
+			found.detail = fmt.Sprintf("by\n    %s\n  and in the recorded order by\n    %s", clip(reply), clip(x.plain.replies[seq]))
+			return found
+		}
+	}
+	return nil
+}
+
+// missedChange says which change a client has missed whose like it heeds in the recorded order: it was told of it while it read
+// what has changed, so that its answer may be older, and did not read it again. "": none.
+func (x *explorer) missedChange(played play) string {
+	for _, subject := range slices.Sorted(maps.Keys(played.missed)) {
+		if x.plain.missed[subject] == 0 && x.plain.heeds[subject] {
+			return fmt.Sprintf("it was told while it waited for %s that this had changed (#%d), and did not ask for it again", subject, played.missed[subject])
+		}
+	}
+	return ""
+}
+
+// otherAtChange finds what a client prints that was told of a change that was none, if it is told of such a change in the
+// recorded order as well. It may ask for lists more often, and print of them more often: it must print each word that it prints
+// in the recorded order, as often as there, and no other word.
+func (x *explorer) otherAtChange(played play) *fault {
+	isTold := func(change string) bool {
+		return slices.ContainsFunc(x.plain.frames, func(f frame) bool { return f.what == change })
+	}
+	if !slices.ContainsFunc(played.changes, isTold) {
+		return nil
+	}
+	detail := otherWords(x.plain.output, played.output)
+	if detail == "" {
+		return nil
+	}
+	return &fault{kind: Different, look: procfs.Look{Activity: procfs.Ended}, about: "a change that was none", detail: detail}
+}
+
+// otherAtGap finds what a client prints that learns of all changes at once: it may print less of them, and nothing else.
+func (x *explorer) otherAtGap(played play) *fault {
+	detail := newWord(x.plain.output, played.output)
+	if detail == "" {
+		return nil
+	}
+	return &fault{kind: Different, look: procfs.Look{Activity: procfs.Ended}, about: "a change in front of its subscription", detail: detail}
+}
+
+// newWord shows the first line of an output with a word that the plain one does not have. "": there is none.
+func newWord(plain, output string) string {
+	words := strings.Fields(unnumbered(plain))
+	for i, line := range strings.Split(output, "\n") {
+		for word := range strings.FieldsSeq(unnumbered(line)) {
+			if !slices.Contains(words, word) {
+				return fmt.Sprintf("line %d is\n    %s\n  and in the recorded order it prints no such line", i+1, clip(line))
+			}
+		}
+	}
+	return ""
+}
+
+// otherWords shows the first line of an output with a word that the plain one does not have, or else the first line of the plain one
+// with a word that the other has less often. "": there is none.
+func otherWords(plain, output string) string {
+	if detail := newWord(plain, output); detail != "" {
+		return detail
+	}
+	times := map[string]int{}
+	for word := range strings.FieldsSeq(unnumbered(plain)) {
+		times[word]++
+	}
+	for word := range strings.FieldsSeq(unnumbered(output)) {
+		times[word]--
+	}
+	for i, line := range strings.Split(plain, "\n") {
+		for word := range strings.FieldsSeq(unnumbered(line)) {
+			if times[word] > 0 {
+				return fmt.Sprintf("it does not print, as in the recorded order in line %d\n    %s", i+1, clip(line))
+			}
+		}
+	}
+	return ""
+}
+
+// unnumbered returns a text without its digits: how often something was told may stand in it.
+func unnumbered(text string) string {
+	return strings.Map(func(r rune) rune {
+		if '0' <= r && r <= '9' {
+			return -1
+		}
+		return r
+	}, text)
+}
+
+// haveAnswersMoved reports whether two plays differ, and only in which answer stood where.
+func haveAnswersMoved(played, plain []frame) bool {
+	return !slices.EqualFunc(played, plain, func(a, b frame) bool { return a.seq == b.seq }) &&
+		slices.EqualFunc(played, plain, func(a, b frame) bool { return a.seq == b.seq || a.isAnswer && b.isAnswer })
+}
+
+// sortedLines returns a text with its lines sorted.
+func sortedLines(text string) string {
+	lines := strings.Split(text, "\n")
+	slices.Sort(lines)
+	return strings.Join(lines, "\n")
+}
+
+// firstDifference shows the first line that differs between two outputs.
+func firstDifference(output, plain string) string {
+	is, was := strings.Split(output, "\n"), strings.Split(plain, "\n")
+	for i := range max(len(is), len(was)) {
+		line := func(lines []string) string {
+			if i < len(lines) {
+				return clip(lines[i])
+			}
+			return "nothing more"
+		}
+		if line(is) != line(was) || i >= len(is) || i >= len(was) {
+			return fmt.Sprintf("line %d is\n    %s\n  and in the recorded order\n    %s", i+1, line(is), line(was))
+		}
+	}
+	return ""
+}
