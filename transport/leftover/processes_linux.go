@@ -28,7 +28,7 @@ func endProcesses(isWanted func(name string) bool) {
 	gone := map[int]bool{} // before it was known of what run they were
 	for isOver := false; !isOver; {
 		isOver = true
-		for _, pid := range processes() {
+		for _, pid := range slices.Backward(processes()) { // the newest first: it may start another and end any moment
 			names, ended := runsOf(pid)
 			switch {
 			case slices.ContainsFunc(names, isKnown) && end(pid, isKnown):
