@@ -58,5 +58,11 @@ const knows = ['old', 'new'].find(name => content[0].text.includes(folders[name]
 console.log(`server-everything, get-roots-list: the ${knows} root`);
 await everything.close();
 
+const pdf = await connect([script('server-pdf'), '--stdio']);
+const { structuredContent } = await pdf.callTool({ name: 'list_pdfs', arguments: {} });
+const allowed = ['old', 'new'].filter(name => structuredContent.allowedDirectories.includes(folders[name]));
+console.log(`server-pdf, list_pdfs: allowed is the ${allowed} root`);
+await pdf.close();
+
 for (const name of Object.values(folders)) fs.rmSync(name, { recursive: true });
-process.exit(reads.new && !reads.old && knows === 'new' ? 0 : 1);
+process.exit(reads.new && !reads.old && knows === 'new' && `${allowed}` === 'new' ? 0 : 1);
