@@ -299,8 +299,8 @@ func (x *explorer) compareMeeting(schedule Schedule, played play) error {
 }
 
 // astray returns what a server tells another client in place of the recorded one: of a kind of notification that one gets fewer
-// than when the other has asked before, and the other more. "": nothing. What they say may differ: who asks first has the first
-// number.
+// than when the other has asked before, and the other gets more. "": nothing. Their texts are not compared: a number in them may
+// be given in the order in which the two ask.
 func astray(played, ordered play) string {
 	times := func(list []string, method string) (count int) {
 		for _, text := range list {

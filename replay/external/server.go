@@ -623,24 +623,8 @@ func (s serverPeer) words(c Choice, name func(uint64) string) string {
 		return fmt.Sprintf("%s to %s arrive together, and the client reads a page of 4 KiB whenever the server can do nothing more", first, last)
 	case Swap:
 		return fmt.Sprintf("%s arrives together with %s, and in front of it", last, first)
-	case Deaf:
-		return fmt.Sprintf("the client ends its standalone stream when the server sleeps with %s, and goes on without one", first)
-	case Reopen:
-		return fmt.Sprintf("the client opens another standalone stream when the server sleeps with %s, and ends the first one then, as after a lost connection", first)
-	case Part:
-		return fmt.Sprintf("another client, with a session of its own, ends that together with %s", first)
 	case Crossed:
 		return fmt.Sprintf("the client cancels %s behind its answer, as if the two had crossed on the way", first)
-	case Cut:
-		return fmt.Sprintf("the response to %s is cut behind its first event with an id, and the client comes back for the rest", first)
-	case Away:
-		return fmt.Sprintf("the response to %s is cut behind its first event with an id, and the client comes back for the rest when %s has gone out", first, last)
-	case HangUp:
-		return fmt.Sprintf("the client hangs up on %s at once, and does not come back", first)
-	case Meet:
-		return fmt.Sprintf("another client, with a session of its own, asks what %s asks, together with %s and under its id", last, first)
-	case Visit:
-		return fmt.Sprintf("another client, with a session of its own, asks what %s asks when %s is answered, and the client goes on when the server does nothing more", last, first)
 	case End:
 		if isWeb {
 			return fmt.Sprintf("the client deletes its session right behind %s", first)
@@ -652,6 +636,29 @@ func (s serverPeer) words(c Choice, name func(uint64) string) string {
 		return fmt.Sprintf("the client sends SIGTERM behind %s, when the server sleeps, and ends its output then", first)
 	case Gone:
 		return fmt.Sprintf("the client closes the server's output, writes %s, and ends its own output when the server sleeps", first)
+	}
+	return wordsOverHTTP(c, first, last)
+}
+
+// wordsOverHTTP says what a choice does that can be made over HTTP only, about two named frames.
+func wordsOverHTTP(c Choice, first, last string) string {
+	switch c.Kind {
+	case Deaf:
+		return fmt.Sprintf("the client ends its standalone stream when the server sleeps with %s, and goes on without one", first)
+	case Reopen:
+		return fmt.Sprintf("the client opens another standalone stream when the server sleeps with %s, and ends the first one then, as after a lost connection", first)
+	case Part:
+		return fmt.Sprintf("another client, with a session of its own, ends that together with %s", first)
+	case Cut:
+		return fmt.Sprintf("the response to %s is cut behind its first event with an id, and the client comes back for the rest", first)
+	case Away:
+		return fmt.Sprintf("the response to %s is cut behind its first event with an id, and the client comes back for the rest when %s has gone out", first, last)
+	case HangUp:
+		return fmt.Sprintf("the client hangs up on %s at once, and does not come back", first)
+	case Meet:
+		return fmt.Sprintf("another client, with a session of its own, asks what %s asks, together with %s and under its id", last, first)
+	case Visit:
+		return fmt.Sprintf("another client, with a session of its own, asks what %s asks when %s is answered, and the client goes on when the server does nothing more", last, first)
 	}
 	return Schedule{c}.Token()
 }

@@ -23,9 +23,14 @@ import (
 // has a long answer. The call insert adds a resource in front of the others, of which a page has two, and where tells the client's
 // roots.
 func talk(fault string) {
+	pause := 30 * time.Millisecond
+	if fault == "talks, tells once" {
+		pause = time.Second
+	}
 	var calls sync.WaitGroup
 	var output sync.Mutex
 	var saving atomic.Int32
+	next := make(chan bool, 1) // has a value when a call of save has come behind another that goes on
 	write := func(format string, args ...any) {
 		line := fmt.Appendf(nil, format+"\n", args...)
 		if fault == "talks, tears its lines" { // os.Stdout would write each line whole
@@ -48,11 +53,17 @@ func talk(fault string) {
 			case m.Method == "resources/subscribe":
 				write(`{"jsonrpc":"2.0","id":%s,"result":{}}`, id)
 			case tool == "save":
-				if saving.Add(1) == 1 || fault != "talks, tells once" {
+				if saving.Add(1) > 1 {
+					next <- true
+				}
+				if saving.Load() == 1 || fault != "talks, tells once" {
 					write(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"a://1"}}`)
 				}
 				calls.Go(func() {
-					time.Sleep(30 * time.Millisecond) // it only takes a while
+					select { // in the recorded order no other call comes while this one goes on
+					case <-next:
+					case <-time.After(pause):
+					}
 					saving.Add(-1)
 					write(`{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"saved"}]}}`, id)
 				})

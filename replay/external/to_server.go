@@ -261,16 +261,12 @@ func (p *player) send(chunk []sending) (how Choice) {
 				for _, request := range requests {
 					request.isAhead = true
 				}
-			case Prompt:
-				p.prompt = requests
 			case Sip:
 				p.beginSipping()
-			case Moved:
-				p.moves, p.isInTurn = true, turn(c.At) == before
 			case Unread:
 				p.process.Unread = true
 				p.until = c.Last
-			case Hold, Busy, Withdraw, Refuse, Reverse, LastFirst, Relist:
+			case Hold, Busy, Withdraw, Refuse, Reverse, LastFirst, Relist, Prompt, Moved:
 				p.meetQuestions(c, requests)
 			case Between:
 				p.callBetween(c, s.frame)

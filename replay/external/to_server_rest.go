@@ -94,6 +94,10 @@ func (p *player) meetQuestions(c Choice, requests []*request) {
 		p.reverse = true
 	case Relist:
 		p.relist = true
+	case Prompt:
+		p.prompt = requests
+	case Moved:
+		p.moves, p.isInTurn = true, turn(c.At) == before
 	}
 }
 
@@ -200,8 +204,8 @@ func movedRoots(answer json.RawMessage) json.RawMessage {
 		return nil
 	}
 	uri := transport.MemberText(roots[0], "uri")
-	roots = append(roots, fmt.Appendf(nil, `{"uri":%q,"name":%q}`, strings.TrimSuffix(uri, "/")+"/"+movedRoot, movedRoot))
-	encoded, _ := json.Marshal(map[string]any{"roots": roots}) // they were read from JSON
+	other, _ := json.Marshal(map[string]string{"uri": strings.TrimSuffix(uri, "/") + "/" + movedRoot, "name": movedRoot}) // texts
+	encoded, _ := json.Marshal(map[string]any{"roots": append(roots, other)})                                             // they were read from JSON
 	return encoded
 }
 

@@ -37,6 +37,7 @@ type webCounter struct {
 	sessions int
 	sent     []string                       // all events, in order
 	latest   string                         // the session that has asked last
+	another  chan struct{}                  // is closed when that is another
 	hasLeft  bool                           // a standalone stream has ended, or its session
 	opened   int                            // standalone streams
 	isOpen   bool                           // one of them is
@@ -57,7 +58,7 @@ func runWebCounter(fault, address string) (status int) {
 		fmt.Fprintln(os.Stderr, "no")
 		return 4
 	}
-	s := &webCounter{fault: fault, fresh: map[net.Conn]bool{}, beside: map[net.Conn]bool{}, streams: map[string][]string{}, alone: map[string]http.ResponseWriter{}, deleted: make(chan struct{})}
+	s := &webCounter{fault: fault, fresh: map[net.Conn]bool{}, beside: map[net.Conn]bool{}, streams: map[string][]string{}, alone: map[string]http.ResponseWriter{}, another: make(chan struct{}), deleted: make(chan struct{})}
 	s.hasMet = sync.NewCond(&s.mu)
 	server := &http.Server{
 		Addr: address, Handler: s, ConnState: s.note,
@@ -185,7 +186,11 @@ func (s *webCounter) post(w http.ResponseWriter, r *http.Request, m transport.Me
 	}
 	result := `{}`
 	s.mu.Lock()
-	s.latest = r.Header.Get(mcp.HeaderSessionID)
+	if session := r.Header.Get(mcp.HeaderSessionID); session != s.latest {
+		s.latest = session
+		close(s.another)
+		s.another = make(chan struct{})
+	}
 	if s.hasLeft && m.Method != mcp.MethodInitialize {
 		s.mu.Unlock()
 		http.Error(w, "no session", http.StatusNotFound)
@@ -231,7 +236,7 @@ func (s *webCounter) post(w http.ResponseWriter, r *http.Request, m transport.Me
 		if timeline.TargetOf(m) == "add" {
 			s.count++
 			if strings.HasPrefix(s.fault, "notes later") {
-				go s.noteLater(s.latest)
+				go s.noteLater(s.latest, s.another)
 			}
 			for _, stream := range s.alone {
 				if !strings.HasPrefix(s.fault, "tells") {
@@ -273,9 +278,12 @@ func (s *webCounter) post(w http.ResponseWriter, r *http.Request, m transport.Me
 	_, _ = fmt.Fprintf(w, "id: %s\ndata: \n\n%s", first, strings.Join(events, "")) // an error is the client's end
 }
 
-// noteLater tells a session a moment later that its call is done.
-func (s *webCounter) noteLater(session string) {
-	time.Sleep(50 * time.Millisecond) // it only takes a while
+// noteLater tells a session that its call is done: when another one asks, or after a while in which none does.
+func (s *webCounter) noteLater(session string, another <-chan struct{}) {
+	select {
+	case <-another:
+	case <-time.After(500 * time.Millisecond):
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.fault == "notes later, to who asked last" {

@@ -41,30 +41,60 @@ func Arguments(schema json.RawMessage) (json.RawMessage, error) {
 	return json.Marshal(value)
 }
 
+// parsed are arguments with their schema, both as JSON has them.
+type parsed struct {
+	maker
+	root       any
+	properties map[string]any // of the schema
+	members    map[string]any // of the arguments
+}
+
+// parse reads arguments and their schema. ok is false if the arguments are no object, or the schema cannot be read.
+func parse(schema, arguments json.RawMessage) (p parsed, ok bool) {
+	root, err := mcp.Value(schema)
+	if err != nil {
+		return p, false
+	}
+	value, _ := mcp.Value(arguments)
+	members, isObject := value.(map[string]any)
+	top, _ := root.(map[string]any)
+	properties, _ := top["properties"].(map[string]any)
+	return parsed{maker{newChecker(root), new(string)}, root, properties, members}, isObject
+}
+
+// property returns the schema of a member.
+func (p parsed) property(name string) map[string]any {
+	s, _ := p.dereferenced(p.properties[name], 0).(map[string]any)
+	return s
+}
+
+// with returns the arguments with other values of some members; nil if they do not fit the schema then.
+func (p parsed) with(values map[string]any) json.RawMessage {
+	changed := maps.Clone(p.members)
+	maps.Copy(changed, values)
+	if p.misfit(p.root, changed, "") != "" {
+		return nil
+	}
+	encoded, _ := json.Marshal(changed) // it was read from JSON
+	return encoded
+}
+
 // otherArguments returns arguments for a schema that are others in one member, if it knows any: with another text or number,
 // but none that a file or an address may depend on, and with a value of which the schema names several.
 func otherArguments(schema, arguments json.RawMessage) (list []json.RawMessage) {
-	root, err := mcp.Value(schema)
-	if err != nil {
+	o, ok := parse(schema, arguments)
+	if !ok {
 		return nil
 	}
-	value, _ := mcp.Value(arguments)
-	members, _ := value.(map[string]any)
-	top, _ := root.(map[string]any)
-	properties, _ := top["properties"].(map[string]any)
-	m := maker{newChecker(root), new(string)}
 	another := func(isNamed bool) json.RawMessage {
-		for _, name := range slices.Sorted(maps.Keys(properties)) {
-			was, isThere := members[name]
+		for _, name := range slices.Sorted(maps.Keys(o.properties)) {
+			was, isThere := o.members[name]
 			if !isNamed && (!isThere || ofName(name) != plainText) {
 				continue
 			}
-			for _, value := range m.others(properties[name], was, isNamed) {
-				changed := maps.Clone(members)
-				changed[name] = value
-				if m.misfit(root, changed, "") == "" {
-					encoded, _ := json.Marshal(changed) // it was read from JSON
-					return encoded
+			for _, value := range o.others(o.properties[name], was, isNamed) {
+				if changed := o.with(map[string]any{name: value}); changed != nil {
+					return changed
 				}
 			}
 		}
@@ -82,39 +112,29 @@ func otherArguments(schema, arguments json.RawMessage) (list []json.RawMessage) 
 // exchanged returns arguments in which two members of one kind have each other's value, such as from and to: the two whose
 // descriptions are the most alike; nil if there are none. What one call takes first the other takes last.
 func exchanged(schema, arguments json.RawMessage) json.RawMessage {
-	root, err := mcp.Value(schema)
-	if err != nil {
+	o, ok := parse(schema, arguments)
+	if !ok {
 		return nil
 	}
-	value, _ := mcp.Value(arguments)
-	members, _ := value.(map[string]any)
-	top, _ := root.(map[string]any)
-	properties, _ := top["properties"].(map[string]any)
-	m := maker{newChecker(root), new(string)}
-	propertyOf := func(name string) map[string]any {
-		s, _ := m.dereferenced(properties[name], 0).(map[string]any)
-		return s
-	}
 	valueOf := func(name string) any {
-		if value, isThere := members[name]; isThere {
+		if value, isThere := o.members[name]; isThere {
 			return value
 		}
-		return propertyOf(name)["default"]
+		return o.property(name)["default"]
 	}
 	var best json.RawMessage
 	most := -1
-	names := slices.Sorted(maps.Keys(properties))
+	names := slices.Sorted(maps.Keys(o.properties))
 	for i, first := range names {
 		for _, second := range names[i+1:] {
 			a, b := valueOf(first), valueOf(second)
-			if a == nil || b == nil || equal(a, b) || !equal(kindOf(propertyOf(first)), kindOf(propertyOf(second))) {
+			if a == nil || b == nil || equal(a, b) || !equal(kindOf(o.property(first)), kindOf(o.property(second))) {
 				continue
 			}
-			changed := maps.Clone(members)
-			changed[first], changed[second] = b, a
-			if common := commonWords(propertyOf(first), propertyOf(second)); common > most && m.misfit(root, changed, "") == "" {
-				best, _ = json.Marshal(changed) // it was read from JSON
-				most = common
+			if common := commonWords(o.property(first), o.property(second)); common > most {
+				if changed := o.with(map[string]any{first: b, second: a}); changed != nil {
+					best, most = changed, common
+				}
 			}
 		}
 	}

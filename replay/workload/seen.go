@@ -159,27 +159,13 @@ func (s Seen) alike(schema, arguments json.RawMessage) (other json.RawMessage) {
 // each calls a function with each member of some arguments, the schema of that, and a function that returns the arguments with
 // another value of it, or nil if they do not fit then. It ends when that returns false.
 func (s Seen) each(schema, arguments json.RawMessage, do func(name string, properties map[string]any, change func(any) json.RawMessage) bool) {
-	root, err := mcp.Value(schema)
-	value, errToo := mcp.Value(arguments)
-	members, isObject := value.(map[string]any)
-	if err != nil || errToo != nil || !isObject {
+	p, ok := parse(schema, arguments)
+	if !ok {
 		return
 	}
-	top, _ := root.(map[string]any)
-	all, _ := top["properties"].(map[string]any)
-	m := maker{newChecker(root), new(string)}
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		properties, _ := m.dereferenced(all[name], 0).(map[string]any)
-		change := func(value any) json.RawMessage {
-			changed := maps.Clone(members)
-			changed[name] = value
-			if m.misfit(root, changed, "") != "" {
-				return nil
-			}
-			encoded, _ := json.Marshal(changed) // it was read from JSON
-			return encoded
-		}
-		if !do(name, properties, change) {
+	for _, name := range slices.Sorted(maps.Keys(p.properties)) {
+		change := func(value any) json.RawMessage { return p.with(map[string]any{name: value}) }
+		if !do(name, p.property(name), change) {
 			return
 		}
 	}

@@ -269,6 +269,7 @@ func TestExchanged(t *testing.T) {
 		{`{"properties":{"a":{"enum":["x","y"]},"b":{"enum":["x","y","z"]}}}`, `{"a":"x","b":"y"}`, ``},
 		{`{"properties":{"a":{"enum":["x","y"]},"b":{"enum":["x","y"]}}}`, `{"a":"x","b":"y"}`, `{"a":"y","b":"x"}`},
 		{``, `{}`, ``},
+		{`{"properties":{"a":{"default":1},"b":{"default":2}}}`, `[]`, ``},
 	} {
 		if got := string(exchanged(json.RawMessage(tt[0]), json.RawMessage(tt[1]))); got != tt[2] {
 			t.Errorf("%s in place of %s: %q, want %q", tt[0], tt[1], got, tt[2])
