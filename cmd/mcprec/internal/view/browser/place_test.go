@@ -38,6 +38,33 @@ func TestPlaceIsKept(t *testing.T) {
 	p.until(`one("#sequence .row.pick").dataset.seq === "5"`)
 	back(p)
 	p.until(`one("#sequence .row.pick").dataset.seq === "6"`)
+	p.press("k2") // also where it has changed just now
+	p.until(`one("#replay .verdict.pass")`)
+	back(p)
+	p.until(`one("#sequence .row.pick").dataset.seq === "5"`)
+}
+
+// TestTwoJumps: two keys may come faster than the page paints: each of the two views that they jump to is a place of its
+// own in the history.
+func TestTwoJumps(t *testing.T) {
+	t.Parallel()
+	p := newTab(t)
+	p.open(view(t, fixture("seed")).at("at=6"))
+	p.until(`one("#sequence .row.pick").dataset.seq === "6"`)
+	// The second key is pressed as soon as the first has changed the page, before that is painted.
+	value[bool](p, `(() => {
+		const seen = new MutationObserver(() => {
+			if (!document.querySelector("#replay")) return;
+			seen.disconnect();
+			document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "1", bubbles: true }));
+		});
+		seen.observe(document, { childList: true, subtree: true });
+		return true;
+	})()`)
+	p.press("2")
+	p.until(`one("#sequence .row.pick").dataset.seq === "6" && location.hash.includes("view=sequence")`)
+	back(p)
+	p.until(`one("#replay .verdict.pass")`)
 }
 
 // back goes back in the history of the tab.

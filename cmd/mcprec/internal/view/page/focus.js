@@ -1,6 +1,6 @@
 // The one focus of the page, in the hash of the address: the view, the event or the step, the
 // setups of the replays, the filter and the theme. Every pane follows it.
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 
 // PAUSE is the least time in ms between two writes of the address: browsers refuse too many.
 const PAUSE = 150;
@@ -39,19 +39,24 @@ export function useFocus() {
     addEventListener("hashchange", follow);
     return () => removeEventListener("hashchange", follow);
   }, []);
-  useEffect(() => {
-    const save = () => {
+  // A layout effect: it runs before the next key comes, which may be another jump.
+  useLayoutEffect(() => {
+    const save = (put) => {
       // An address that has changed by itself wins: its event is on the way.
       const text = write(focus);
       if (location.hash !== known.current || text === (known.current || "#")) return;
-      if (jumped.current) history.pushState(null, "", text);
-      else history.replaceState(null, "", text);
+      history[put](null, "", text);
       known.current = location.hash; // not the text: of "#" alone it is empty
-      jumped.current = false;
     };
-    if (jumped.current) return save();
-    const timer = setTimeout(save, PAUSE);
-    return () => clearTimeout(timer);
+    if (jumped.current) {
+      jumped.current = false;
+      return save("pushState");
+    }
+    const timer = setTimeout(save, PAUSE, "replaceState");
+    return () => {
+      clearTimeout(timer);
+      if (jumped.current) save("replaceState"); // back comes to where the reader has left
+    };
   }, [focus]);
   return [focus, change];
 }
