@@ -80,6 +80,7 @@ const (
 	Early    Kind = "early"        // First goes out as soon as the specification allows it
 	Late     Kind = "late"         // First goes out when nothing else can happen
 	Behind   Kind = "behind"       // First goes out behind the next frame, when the client is at rest, before it gets anything else
+	Overdue  Kind = "overdue"      // First, an answer, goes out in front of the next one that the client has asked for without it
 	Repeat   Kind = "repeat"       // First goes out At times, in one write
 	Ping     Kind = mcp.MethodPing // a ping goes out in front of First, which waits for its answer
 	Namesake Kind = "namesake"     // the server asks what First asks under the id of a call of the client that has no answer
@@ -116,7 +117,7 @@ var kinds = map[Kind]struct {
 	Ahead: {}, Prompt: {has: withLast}, Hold: {has: withLast}, Busy: {has: withLast}, Withdraw: {}, Refuse: {}, Relist: {}, Rewalk: {}, Between: {has: withLast}, Roots: {}, Moved: {}, Reverse: {}, LastFirst: {has: withLast}, Cancel: {}, LateCancel: {}, Quit: {has: withLast}, Crossed: {}, Leave: {has: withLast}, LateEnd: {}, Term: {}, Gone: {}, Sip: {has: withLast}, Swap: {has: withLast}, Order: {has: listed},
 	Cut: {overHTTP: true}, Away: {has: withLast, overHTTP: true}, Deaf: {overHTTP: true}, Reopen: {overHTTP: true}, HangUp: {overHTTP: true}, Part: {overHTTP: true}, Visit: {has: withLast, overHTTP: true}, Meet: {has: withLast, overHTTP: true},
 
-	Early: {}, Late: {}, Behind: {}, Repeat: {has: withAt}, Ping: {}, Namesake: {}, Twin: {}, Retract: {}, Change: {toldOnce: true}, Gap: {}, Anyway: {}, Stderr: {toldOnce: true}, Close: {},
+	Early: {}, Late: {}, Behind: {}, Overdue: {}, Repeat: {has: withAt}, Ping: {}, Namesake: {}, Twin: {}, Retract: {}, Change: {toldOnce: true}, Gap: {}, Anyway: {}, Stderr: {toldOnce: true}, Close: {},
 	Poll:   {has: withAt, overHTTP: true, toldOnce: true},
 	Drop:   {overHTTP: true, toldOnce: true},
 	Break:  {overHTTP: true, toldOnce: true},

@@ -160,6 +160,8 @@ func TestChoices(t *testing.T) {
 		{"one in whose place others could happen", client, []frame{{seq: 4, isAmong: true}}, "close4 late4 behind4"},
 		{"an answer in whose place others could happen", client, []frame{{seq: 4, isAmong: true, isAnswer: true}}, "close4 end4 late4"},
 		{"an answer that may come with what is in front of it", client, []frame{{seq: 4, beside: []uint64{4, 5}}, {seq: 5, isAnswer: true}}, "join4-5 close4 close5 join4-5.end5 end5 unread4-5"},
+		{"two answers, and one to the same as the first", client, []frame{{seq: 4, isAnswer: true, what: "a"}, {seq: 5, isAnswer: true, what: "a"}, {seq: 6, isAnswer: true, what: "b"}},
+			"close4 close5 close6 end6 end5 end4 overdue4 unread4-6 unread5-6"},
 		{"one that comes when a call is cancelled", client, []frame{{seq: 4}, {seq: 5, hasCalledOff: true}, {seq: 6, hasCalledOff: true}, {seq: 7, hasCalledOff: true}}, "close4 close5 close6 close7 anyway5 anyway7 unread4-7 unread5-7 unread6-7"},
 		{"behind a handshake", client, []frame{{seq: 1, isHello: true}, {seq: 4}}, "close1 close4 ping4 unread1-4"},
 		{"a question", client, []frame{{seq: 4, isRequest: true}}, "close4 twin4 retract4"},

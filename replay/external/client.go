@@ -130,6 +130,16 @@ func hasDiscover(events []store.Event) bool {
 	return slices.ContainsFunc(timeline.CallsOf(events).All(), func(c *timeline.Call) bool { return c.Method == mcp.MethodDiscover })
 }
 
+// cancellations returns how many requests the recorded client cancels.
+func cancellations(events []store.Event) (count int) {
+	for _, call := range timeline.CallsOf(events).All() {
+		if call.Dir == transport.ClientToServer && call.Cancelled != 0 {
+			count++
+		}
+	}
+	return count
+}
+
 // heardBefore returns by the event of a server's frame how many frames of the client were recorded in front
 // of it.
 func heardBefore(events []store.Event) map[uint64]int {
@@ -221,6 +231,9 @@ func (c clientPeer) choices(frames []frame) [][]Schedule {
 		if f.isAmong && !f.isAnswer {
 			made.at(Behind, f)
 		}
+		if f.isAnswer && !f.isHello && !c.OverHTTP() && i+1 < len(frames) && made.isNew(Overdue, f.what) {
+			made.at(Overdue, f)
+		}
 		isFirst, isLast := i > 0 && !frames[i-1].hasCalledOff, i == len(frames)-1 // behind a cancellation
 		if f.hasCalledOff && !c.OverHTTP() && (isFirst || isLast) {
 			made.at(Anyway, f)
@@ -256,7 +269,7 @@ func (c clientPeer) choices(frames []frame) [][]Schedule {
 	}
 	slices.Reverse(made.byKind[End]) // behind the last answer a client can have done all
 	return append(joins(frames), made.inTurn(Close, Poll, Drop, Forget, Break, EndAlone, Form, NoStream, End, Ping, Namesake, Twin, Retract, Change, Gap, Stderr, Split,
-		Early, Late, Behind, Anyway, Repeat, Unread)...)
+		Early, Late, Behind, Overdue, Anyway, Repeat, Unread)...)
 }
 
 // addOverHTTP adds the choices of a server over HTTP at a frame.
@@ -306,6 +319,8 @@ func (clientPeer) words(c Choice, name func(uint64) string) string {
 		return fmt.Sprintf("the server keeps %s back until the client does nothing more without it", first)
 	case Behind:
 		return fmt.Sprintf("the server sends %s behind the next message, before it answers anything more", first)
+	case Overdue:
+		return fmt.Sprintf("the server keeps %s back until the client has given it up and asked for something else, and sends it in front of the answer to that", first)
 	case Repeat:
 		return fmt.Sprintf("the server sends %s %d times", first, c.At)
 	case Ping:
@@ -403,13 +418,14 @@ func (p *clientPlayer) nameOf(seq uint64) string {
 // judgeEnd judges the end of the client. One whose server has ended early may say that it failed, but must
 // not die of a signal.
 func (p *clientPlayer) judgeEnd() error {
-	isExit := strings.HasPrefix(p.process.Status(), "exit status ")
+	p.play.status = p.process.Status()
+	isExit := strings.HasPrefix(p.play.status, "exit status ")
 	switch {
 	case p.start == 0 && p.http != nil:
 		return fmt.Errorf("the client ended without asking the server at %s: %s", p.mark, cmp.Or(p.process.Status(), "exit status 0")+p.errorText())
 	case p.start == 0:
 		return fmt.Errorf("the client ended without starting %s as its server: %s", p.mark, cmp.Or(p.process.Status(), "exit status 0")+p.errorText())
-	case p.process.Status() == "" || p.isClosed && isExit || p.http != nil && isExit && p.mayFail():
+	case p.play.status == "" || (p.isClosed || p.isKeptBack()) && isExit || p.http != nil && isExit && p.mayFail():
 		return nil
 	}
 	kind := Died

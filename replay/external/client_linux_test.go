@@ -3,6 +3,7 @@
 package external
 
 import (
+	"bufio"
 	"bytes"
 	"fmt"
 	"io"
@@ -63,6 +64,15 @@ func call(fault, server string) (status int) {
 		_ = c.in.Close()
 		_ = wait()
 		return status
+	}
+	if strings.HasPrefix(fault, "gives up") {
+		isWhole := c.giveUp()
+		_ = c.in.Close()
+		_ = wait()
+		if !isWhole && fault == "gives up, and fails" {
+			return 1
+		}
+		return 0
 	}
 	if kind, isProbe := strings.CutPrefix(fault, "probes, "); isProbe || fault == "discovers" {
 		c.say(`{"jsonrpc":"2.0","id":100,"method":"server/discover","params":{}}`)
@@ -162,6 +172,72 @@ func TestFollowingClients(t *testing.T) {
 	report, err := ExploreClient(counterClient("follows"), events, Options{Schedules: Usual}) // which has both
 	if err != nil || !report.Passed() || report.Planned != 100 {
 		t.Errorf("%v, found:\n%s", err, report.Text())
+	}
+}
+
+// giveUp makes three calls, gives one up that is not answered within a second, prints what each said, and reports whether all
+// were answered.
+func (c *caller) giveUp() (isWhole bool) {
+	isWhole = true
+	c.say(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`)
+	c.await("0")
+	c.say(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	answers := make(chan transport.Message)
+	go func() {
+		for reader := bufio.NewScanner(c.out); reader.Scan(); {
+			answers <- timeline.MessagesOf(transport.Frame{Bytes: reader.Bytes()})[0]
+		}
+		close(answers)
+	}()
+	for id := 1; id <= 3; id++ {
+		c.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"count"}}`, id))
+		said := "nothing"
+		for enough := time.After(time.Second); said == "nothing" && enough != nil; {
+			select {
+			case m := <-answers:
+				if string(m.ID) == fmt.Sprint(id) || c.fault == "gives up, takes any answer" {
+					said = string(m.Result)
+				}
+			case <-enough:
+				enough, isWhole = nil, false
+				c.say(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, id))
+			}
+		}
+		fmt.Println(id, said)
+	}
+	return isWhole
+}
+
+// TestOverdue: a client that has given a call up takes the answer for that to the next one. Others print that there was none,
+// which is no fault.
+func TestOverdue(t *testing.T) {
+	header := store.Header{ID: "01a20a05-df07-77d5-b81a-7728635191ad", Transport: "stdio"}
+	events := append([]store.Event{{Seq: 1, Kind: store.Opened, Payload: header.Encode()}}, framesOf(`> {"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}
+		< {"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"counter","version":"1"}}}
+		> {"jsonrpc":"2.0","method":"notifications/initialized"}
+		> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"count"}}
+		< {"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"1"}]}}
+		> {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"count"}}
+		< {"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"2"}]}}
+		> {"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"count"}}
+		< {"jsonrpc":"2.0","id":3,"result":{"content":[{"type":"text","text":"3"}]}}`)...)
+	for i := range events {
+		events[i].Seq = uint64(i + 1)
+	}
+	for fault, want := range map[string]string{
+		"gives up":            "2 orders of 4 messages with 0 requests ",
+		"gives up, and fails": "2 orders of 4 messages with 0 requests ",
+		"gives up, takes any answer": `DIFFERENT OUTPUT: the client prints otherwise than in the recorded order; reproduced 3 times out of 3
+  line 2 is
+    2 {"content":[{"type":"text","text":"1"}]}
+  and if that answer comes at the end
+    2 {"content":[{"type":"text","text":"2"}]}
+`,
+	} {
+		report, err := ExploreClient(counterClient(fault), events, Options{Token: "x1.overdue6", SameOutput: true})
+		if err != nil || !strings.HasPrefix(report.Text(), want) {
+			t.Errorf("%s: %v, found:\n%s", fault, err, report.Text())
+		}
 	}
 }
 

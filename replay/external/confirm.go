@@ -254,6 +254,28 @@ func (x *explorer) otherAtGap(played play) *fault {
 	return &fault{kind: Different, look: procfs.Look{Activity: procfs.Ended}, about: "a change in front of its subscription", detail: detail}
 }
 
+// otherThanLate finds what a client does that gets an answer when it has given that up, and not when it gets the answer at its
+// end: it is to ignore that (basic/utilities/cancellation, Behavior Requirements).
+func (x *explorer) otherThanLate(overdue Choice, played play) (*fault, error) {
+	late, err := x.peer.play(Schedule{{Kind: Late, First: overdue.First, Last: overdue.Last}}, played.patience)
+	switch {
+	case err != nil || late.found != nil || late.isUnjudged || played.isUnjudged:
+		return nil, err
+	case played.found != nil && played.found.kind == Died && played.status == late.status: // it says so that a call has failed
+		played.found = nil
+	}
+	if played.found != nil || !x.SameOutput {
+		return played.found, nil
+	}
+	for _, legal := range []string{x.plain.output, late.output} { // it made both calls at once, perhaps
+		if sortedLines(played.output) == sortedLines(legal) {
+			return nil, nil
+		}
+	}
+	detail := strings.Replace(firstDifference(played.output, late.output), "in the recorded order", "if that answer comes at the end", 1)
+	return &fault{kind: Different, look: procfs.Look{Activity: procfs.Ended}, about: "an answer that it has given up", detail: detail}, nil
+}
+
 // newWord shows the first line of an output with a word that the plain one does not have. "": there is none.
 func newWord(plain, output string) string {
 	words := strings.Fields(unnumbered(plain))

@@ -438,13 +438,16 @@ func (x *explorer) playOnce(schedule Schedule, patience child.Patience) (play, e
 	played, err := x.peer.play(schedule, patience)
 	played.patience = patience
 	saysMore := func(c Choice) bool {
-		return c.Kind == Repeat || c.Kind == Twin || c.Kind == Retract || c.Kind == Anyway || c.Kind == Stderr || c.Kind == Change && len(schedule) > 1
+		return c.Kind == Repeat || c.Kind == Twin || c.Kind == Retract || c.Kind == Anyway || c.Kind == Overdue && played.isPassed || c.Kind == Stderr || c.Kind == Change && len(schedule) > 1
 	}
 	if err == nil && x.SameOutput && len(schedule) > 0 && !slices.ContainsFunc(schedule, saysMore) && played.found == nil && !played.isUnjudged {
 		played.found = x.otherThanPlain(played)
 		if len(schedule) == 1 && schedule[0].Kind == Gap && played.found == nil {
 			played.found = x.otherAtGap(played)
 		}
+	}
+	if err == nil && len(schedule) == 1 && schedule[0].Kind == Overdue && played.isPassed {
+		played.found, err = x.otherThanLate(schedule[0], played)
 	}
 	return played, err
 }

@@ -52,12 +52,14 @@ type play struct {
 	missed  map[string]uint64 // by what a client was reading, such as tools/list: the event that told it of a change, behind which it has not read it again
 	heeds   map[string]bool   // what a client has read again behind a change
 
+	isPassed bool // a client asked for something else without an answer that was kept back
+
 	patience child.Patience // it was played with
 
 	unheeded  []uint64 // requests that a server answered after it had come to rest with their cancellation
 	dropped   []uint64 // requests behind which the client ended, and which a server did not answer any more
 	cancelled []uint64 // requests that the recorded client cancels, so that none of them is owed an answer
-	status    string   // with which a server ended when its input had; "": 0
+	status    string   // with which the end under test ended, a server when its input had; "": 0
 	open      []uint64 // requests whose responses a server left open behind the DELETE of their session
 	blocked   []uint64 // requests that a server answered only when the client had answered its question about another
 	outlasted []uint64 // requests behind which a server got SIGTERM, and ended only when its input did

@@ -67,6 +67,7 @@ type clientPlayer struct {
 	twin    *timeline.Call  // a question that is asked twice, the second time; nil: none
 	// calledOff are the client's calls that it has cancelled and that have no answer.
 	calledOff  []*timeline.Call
+	cancels    int               // how many cancellations of the recording have not come yet; below 0: others have
 	unasked    map[string]int    // by its page: how many lists were asked for ahead of the recorded place, for a change that was none
 	soon       map[uint64]bool   // the answers to these
 	untold     map[uint64]bool   // the events of changes that the schedule has in front of their subscription
@@ -222,6 +223,7 @@ func (p *clientPlayer) begin(start int) {
 	p.able, p.ahead = map[uint64]int{}, map[uint64]bool{}
 	p.pinged, p.twin, p.isOver, p.calledOff, p.renamed = nil, nil, false, nil, nil
 	p.made = map[moment]bool{}
+	p.cancels = cancellations(p.events)
 	if stdio, isStdio := p.line.(stdioLine); isStdio {
 		p.errors = stdio.ErrorOutput()
 	}
@@ -289,6 +291,9 @@ func (p *clientPlayer) hear() (isMore bool) {
 			case transport.Notification:
 				if m.Method == mcp.NotificationCancelled && m.Call != nil {
 					p.calledOff = append(p.calledOff, m.Call)
+					if p.cancels--; p.cancels < 0 { // it is not of the recording
+						p.heard--
+					}
 				}
 			}
 			p.isProbe = m.Kind == transport.Request && m.Method == mcp.MethodDiscover && !p.hasDiscover && p.heard == 1
@@ -425,9 +430,9 @@ func (p *clientPlayer) chosen(kind Kind, seq uint64) (Choice, bool) {
 // well that wait for more of it, and the late ones last.
 func (p *clientPlayer) next(isStuck bool) int {
 	is := func(kind Kind, s sending) bool { _, isChosen := p.chosen(kind, s.seq); return isChosen && s.seq != 0 }
-	isLate := func(s sending) bool { return is(Late, s) || is(Behind, s) }
+	isLate := func(s sending) bool { return is(Late, s) || is(Behind, s) || is(Overdue, s) }
 	at := slices.IndexFunc(p.ready, func(s sending) bool {
-		return p.mayGo(s) && (p.made[moment{Change, s.seq}] || is(Behind, s) && p.sent > s.seq)
+		return p.mayGo(s) && (p.made[moment{Change, s.seq}] || is(Behind, s) && p.sent > s.seq || is(Overdue, s) && p.isPassed(s))
 	})
 	if at < 0 {
 		at = slices.IndexFunc(p.ready, func(s sending) bool {
@@ -441,6 +446,22 @@ func (p *clientPlayer) next(isStuck bool) int {
 		at = slices.IndexFunc(p.ready, p.isDue)
 	}
 	return at
+}
+
+// isPassed reports whether a client has asked for something else without the answer that is kept back, and that can be answered now.
+func (p *clientPlayer) isPassed(late sending) bool {
+	isPassed := slices.ContainsFunc(p.ready, func(s sending) bool { return s.seq > late.seq && p.isDue(s) && isAnswer(s.frame) })
+	p.play.isPassed = p.play.isPassed || isPassed
+	return isPassed
+}
+
+// isKeptBack reports whether an answer that the client waits for is kept back by the schedule.
+func (p *clientPlayer) isKeptBack() bool {
+	return slices.ContainsFunc(p.ready, func(s sending) bool {
+		_, isLate := p.chosen(Late, s.seq)
+		_, isOverdue := p.chosen(Overdue, s.seq)
+		return s.seq != 0 && (isLate || isOverdue)
+	})
 }
 
 // isUnsubscribed reports whether a frame tells of a resource to which the client has not subscribed.
@@ -593,6 +614,7 @@ func (p *clientPlayer) describe(s sending) {
 		case transport.Response:
 			about.what = "the answer to "
 			if m.Call != nil {
+				p.calledOff = slices.DeleteFunc(p.calledOff, func(call *timeline.Call) bool { return call == m.Call })
 				about.what += nameOf(m.Call)
 				about.isHello = m.Call.Method == mcp.MethodInitialize
 				if about.isHello {
