@@ -176,7 +176,7 @@ func TestChoices(t *testing.T) {
 		{"one behind which the server asks", stdio, []frame{{seq: 4, questions: 1}, {seq: 5}, {seq: 6}, {seq: 7}, {seq: 8}}, "end4 end5 end6 end7 end8 hold4-7 refuse4"},
 		{"one behind which it asks twice", stdio, []frame{{seq: 4, questions: 2}}, "end4 hold4-4 refuse4 reverse4"},
 		{"the same over HTTP", web, []frame{{seq: 4, questions: 2}}, "end4 hold4-4 refuse4"},
-		{"one behind which it asks, and another request", stdio, []frame{{seq: 4, questions: 1, what: "a"}, {seq: 5, isHello: true, isRequest: true, what: "b"}}, "end4 end5 hold4-5 busy4-5 refuse4"},
+		{"one behind which it asks, and another request", stdio, []frame{{seq: 4, questions: 1, what: "a"}, {seq: 5, isHello: true, isRequest: true, what: "b"}}, "end4 end5 hold4-5 busy4-5 alias4-5 refuse4"},
 		{"a call in which it asks", stdio, []frame{{seq: 4, isRequest: true, questions: 1}}, "end4 endrest4 cancel4 later4 hold4-4 withdraw4 refuse4 unread4-4 term4 gone4 crossed4"},
 		{"a call of a client that tells of its roots", serverPeer{events: tellingRoots()}, []frame{{seq: 4, isRequest: true}}, "end4 endrest4 cancel4 later4 roots4 unread4-4 term4 gone4 crossed4"},
 		{"one behind which it asks for the roots", serverPeer{events: tellingRoots()}, []frame{{seq: 4, questions: 1, asksRoots: true}, {seq: 5, questions: 1, asksRoots: true}}, "end4 end5 hold4-5 hold5-5 refuse4 refuse5 moved4"},

@@ -481,10 +481,13 @@ func (p *clientPlayer) namesake(s sending) transport.Frame {
 }
 
 // withID returns a message with another id.
-func withID(message []byte, id json.RawMessage) []byte {
+func withID(message []byte, id json.RawMessage) []byte { return withMember(message, "id", id) }
+
+// withMember returns a JSON object with another member.
+func withMember(object []byte, name string, value json.RawMessage) []byte {
 	members := map[string]json.RawMessage{}
-	_ = json.Unmarshal(message, &members) // it was read before
-	members["id"] = id
+	_ = json.Unmarshal(object, &members) // it was read before
+	members[name] = value
 	encoded, _ := json.Marshal(members) // it was read from JSON
 	return encoded
 }

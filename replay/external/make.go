@@ -1,8 +1,12 @@
 package external
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/json"
 	"fmt"
+	"slices"
+	"strconv"
 	"time"
 
 	"github.com/mcprec/mcprec/replay/external/child"
@@ -137,6 +141,75 @@ func (clientScript) place(n int) uint64                  { return uint64(n + 1) 
 func (clientScript) needs(uint64) []uint64               { return nil }
 func (c clientScript) together(seq uint64) (last uint64) { return uint64(c.Together(int(seq)-1) + 1) }
 func (c clientScript) isOwed(request planned) bool       { return !c.CallsOff(int(request.event) - 1) }
+
+// otherIDs is a half whose requests have other ids than those that the half itself gives them, so that these are free.
+type otherIDs struct {
+	clientHalf
+	own map[mcp.Key]json.RawMessage // the half's own, by the key of the other
+}
+
+func newOtherIDs(half clientHalf) *otherIDs {
+	return &otherIDs{half, map[mcp.Key]json.RawMessage{}}
+}
+
+func (o *otherIDs) Start() []transport.Frame      { return o.renamed(o.clientHalf.Start()) }
+func (o *otherIDs) Wrote(n int) []transport.Frame { return o.renamed(o.clientHalf.Wrote(n)) }
+func (o *otherIDs) giveUp() []transport.Frame     { return o.renamed(o.clientHalf.giveUp()) }
+
+// Receive implements says.
+func (o *otherIDs) Receive(frame transport.Frame) []transport.Frame {
+	if messages := timeline.MessagesOf(frame); len(messages) == 1 && messages[0].Kind() == transport.Response {
+		if own := o.own[mcp.KeyOf(messages[0].ID)]; own != nil {
+			frame.Bytes = withID(frame.Bytes, own)
+		}
+	}
+	return o.renamed(o.clientHalf.Receive(frame))
+}
+
+func (o *otherIDs) isOwed(request planned) bool {
+	if own := o.own[request.id]; own != nil {
+		request.id = mcp.KeyOf(own)
+	}
+	return o.clientHalf.isOwed(request)
+}
+
+// renamed gives the requests in frames of the half their other ids.
+func (o *otherIDs) renamed(frames []transport.Frame) []transport.Frame {
+	for i, f := range frames {
+		messages := timeline.MessagesOf(f)
+		if len(messages) != 1 {
+			continue
+		}
+		switch m := messages[0]; {
+		case m.Kind() == transport.Request:
+			frames[i] = o.rename(f, m.ID, otherID(m.ID))
+		case m.Method == mcp.NotificationCancelled:
+			if id := transport.Member(m.Params, mcp.MemberRequestID); id != nil {
+				frames[i].Bytes = withMember(f.Bytes, "params", withMember(m.Params, mcp.MemberRequestID, otherID(id)))
+			}
+		}
+	}
+	return frames
+}
+
+// rename gives a request another id.
+func (o *otherIDs) rename(f transport.Frame, own, other json.RawMessage) transport.Frame {
+	o.own[mcp.KeyOf(other)] = own
+	f.Bytes = withID(f.Bytes, other)
+	return f
+}
+
+// otherID returns a high number for a low one, and a longer text for a text.
+func otherID(id json.RawMessage) json.RawMessage {
+	const above = 1_000_000
+	if number, err := strconv.ParseInt(string(id), 10, 32); err == nil {
+		return strconv.AppendInt(nil, number+above, 10)
+	}
+	if bytes.HasPrefix(id, []byte(`"`)) {
+		return slices.Concat([]byte(`"mcprec `), id[1:])
+	}
+	return id
+}
 
 // Probe measures how a server reads and writes: see package probe. Each experiment has a process of its own.
 // stop, if not nil, ends the probe with [child.ErrStopped]; progress is called before each experiment.

@@ -208,7 +208,11 @@ func (s serverPeer) results() (requests []uint64) {
 func (s serverPeer) play(schedule Schedule, patience child.Patience) (played play, err error) {
 	driver := standin.NewDriver(s.events, match.Rules{By: match.ByMethod})
 	driver.AllowReorder()
-	return s.playWith(recordedScript{driver, droppedIn(s.events), repliesIn(s.events)}, schedule, patience)
+	var half clientHalf = recordedScript{driver, droppedIn(s.events), repliesIn(s.events)}
+	if slices.ContainsFunc(schedule, func(c Choice) bool { return c.Kind == Alias }) {
+		half = newOtherIDs(half)
+	}
+	return s.playWith(half, schedule, patience)
 }
 
 // playWith plays a half.
@@ -394,7 +398,7 @@ func (s serverPeer) choices(frames []frame) [][]Schedule {
 	if s.URL != "" { // the answer to initialize names the session
 		together = slices.DeleteFunc(slices.Clone(frames), func(f frame) bool { return f.isHello })
 	}
-	return append(joins(together), made.inTurn(End, LateEnd, Cancel, LateCancel, Prompt, Quit, Leave, Sip, Swap, Deaf, Reopen, Split, Hold, Busy, Withdraw, Refuse, Relist, Rewalk, Between, Moved, Roots,
+	return append(joins(together), made.inTurn(End, LateEnd, Cancel, LateCancel, Prompt, Quit, Leave, Sip, Swap, Deaf, Reopen, Split, Hold, Busy, Alias, Withdraw, Refuse, Relist, Rewalk, Between, Moved, Roots,
 		Reverse, LastFirst, Unread, Cut, Away, HangUp, Meet, Visit, Part, Term, Gone, Crossed)...)
 }
 
@@ -407,6 +411,9 @@ func (s serverPeer) addAboutQuestions(made choices, frames []frame, i int) {
 		isOther := func(other frame) bool { return other.isRequest && other.what != f.what }
 		if at := slices.IndexFunc(frames[i+1:], isOther); at >= 0 {
 			made.until(Busy, f, frames[i+1+at])
+			if s.URL == "" && made.isNew(Alias, f.what) {
+				made.until(Alias, f, frames[i+1+at])
+			}
 		}
 	}
 	if f.questions > 0 && f.isRequest && !f.isHello {
@@ -583,6 +590,8 @@ func (s serverPeer) words(c Choice, name func(uint64) string) string {
 		return fmt.Sprintf("the client reads nothing from %s until %s has gone out", first, last)
 	case Hold:
 		return fmt.Sprintf("the client answers no question from %s until %s has gone out", first, last)
+	case Alias:
+		return fmt.Sprintf("the client answers no question of the server from %s until that does nothing more with %s, which has the id of such a question: each end has its own ids", first, last)
 	case Busy:
 		return fmt.Sprintf("the client answers no question from %s until the server sleeps with %s", first, last)
 	case Withdraw:

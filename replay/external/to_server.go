@@ -242,6 +242,8 @@ func (p *player) send(chunk []sending) (how Choice) {
 	var splits []int
 	p.manner = manner{}
 	for i, s := range chunk {
+		s = p.underAlias(s)
+		chunk[i] = s
 		about, requests := p.describe(s)
 		if i == 0 {
 			about.beside = []uint64{s.seq}
@@ -266,7 +268,7 @@ func (p *player) send(chunk []sending) (how Choice) {
 			case Unread:
 				p.process.Unread = true
 				p.until = c.Last
-			case Hold, Busy, Withdraw, Refuse, Reverse, LastFirst, Relist, Prompt, Moved:
+			case Hold, Busy, Alias, Withdraw, Refuse, Reverse, LastFirst, Relist, Prompt, Moved:
 				p.meetQuestions(c, requests)
 			case Between:
 				p.callBetween(c, s.frame)
@@ -354,6 +356,17 @@ func (p *player) describe(s sending) (about frame, requests []*request) {
 		requests = append(requests, r)
 	}
 	return about, requests
+}
+
+// underAlias returns a request under the id of the open question of the server, where the schedule has that.
+func (p *player) underAlias(s sending) sending {
+	half, isOther := p.half.(*otherIDs)
+	isHere := slices.ContainsFunc(p.schedule, func(c Choice) bool { return c.Kind == Alias && c.Last == s.seq })
+	messages := timeline.MessagesOf(s.frame)
+	if questions := p.session.Open(transport.ServerToClient); isOther && isHere && len(questions) > 0 && len(messages) == 1 {
+		s.frame = half.rename(s.frame, half.own[mcp.KeyOf(messages[0].ID)], json.RawMessage(questions[0].ID))
+	}
+	return s
 }
 
 // cancel returns the frame that cancels the first of some requests, to which no answer is owed from now on.

@@ -82,7 +82,7 @@ func (p *player) meetQuestions(c Choice, requests []*request) {
 	switch c.Kind {
 	case Hold:
 		p.holding = c.Last
-	case Busy:
+	case Busy, Alias:
 		p.holding, p.busy = c.Last, c.Last
 	case Withdraw:
 		if len(requests) > 0 {
@@ -237,7 +237,8 @@ func (p *player) answerLate() bool {
 		}
 	}
 	isOwed := slices.ContainsFunc(p.owed(), func(r *request) bool { return r.seq == p.busy })
-	if isOwed && len(p.kept) > 0 && p.play.frames[at].questions == 0 { // it waits for no answer of its own
+	_, isAlias := p.half.(*otherIDs) // which says the same as [Busy] does
+	if isOwed && !isAlias && len(p.kept) > 0 && p.play.frames[at].questions == 0 { // it waits for no answer of its own
 		p.play.blocked = append(p.play.blocked, p.busy)
 	}
 	p.release()
