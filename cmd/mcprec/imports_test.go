@@ -33,7 +33,7 @@ var floors = []string{
 	"store/boltstore store/foreign recorder replay/closed replay/filter replay/match replay/order replay/otlp replay/sequence replay/surface replay/why replay/workload cmd/mcprec/internal/clientconfig cmd/mcprec/internal/releases cmd/mcprec/internal/retention",
 	"store/jsonl recorder/httptap transport/gosdk replay/diff replay/running replay/fault replay/probe replay/state replay/summary replay/explore/gate",
 	"replay/check replay/picture replay/standin replay/explore/hang replay/explore/schedule replay/explore/shrink cmd/mcprec/internal/session",
-	"replay/external/webserver",
+	"replay/external/incoming replay/external/webserver",
 	"replay/external replay/explore/halves",
 	"replay/explore cmd/mcprec/internal/report",
 	"fixtures cmd/mcprec/internal/agent cmd/mcprec/internal/view",

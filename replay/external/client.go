@@ -16,7 +16,6 @@ import (
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
-	"github.com/mcprec/mcprec/transport/phrase"
 	"github.com/mcprec/mcprec/transport/procfs"
 )
 
@@ -203,162 +202,6 @@ func answerAnyway(call *timeline.Call) (lines [][]byte) {
 		body = `"result":{"content":[{"type":"text","text":"done all the same"}]}`
 	}
 	return append(lines, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,%s}`, call.ID, body))
-}
-
-// choices returns the choices of the server that can be made alone, by kind.
-func (c clientPeer) choices(frames []frame) [][]Schedule {
-	const copies = 100
-	made := newChoices()
-	hello := slices.IndexFunc(frames, func(f frame) bool { return f.isHello }) // the revisions without a handshake have no ping
-	for i, f := range frames {
-		made.at(Close, f)
-		if !c.OverHTTP() && f.isAnswer {
-			made.at(End, f)
-			isBeside := func(other frame) bool { return slices.Contains(other.beside, f.seq) }
-			if first := slices.IndexFunc(frames[:i], isBeside); first >= 0 { // with all that may come with it
-				made.add(Choice{Kind: End, First: f.seq, Last: f.seq}, Choice{Kind: Join, First: frames[first].seq, Last: f.seq})
-			}
-		}
-		if f.split > 0 {
-			made.add(Choice{Kind: Split, First: f.seq, Last: f.seq, At: f.split})
-		}
-		if f.isAhead {
-			made.at(Early, f)
-		}
-		if f.isAmong {
-			made.at(Late, f)
-		}
-		if f.isAmong && !f.isAnswer {
-			made.at(Behind, f)
-		}
-		if f.isAnswer && !f.isHello && !c.OverHTTP() && i+1 < len(frames) && made.isNew(Overdue, f.what) {
-			made.at(Overdue, f)
-		}
-		isFirst, isLast := i > 0 && !frames[i-1].hasCalledOff, i == len(frames)-1 // behind a cancellation
-		if f.hasCalledOff && !c.OverHTTP() && (isFirst || isLast) {
-			made.at(Anyway, f)
-		}
-		if f.isRequest && f.isInCall {
-			made.at(Namesake, f)
-		}
-		if f.isRequest && !c.OverHTTP() {
-			made.at(Twin, f)
-			made.at(Retract, f)
-		}
-		if f.isSubscribed {
-			made.at(Gap, f)
-		}
-		if f.isNotice {
-			made.add(Choice{Kind: Repeat, First: f.seq, Last: f.seq, At: copies})
-		}
-		if f.canFill && f.isAnswer && !f.isHello {
-			made.at(Stderr, f)
-		}
-		if hello >= 0 && i > hello {
-			made.at(Ping, f)
-		}
-		if hello >= 0 && i > hello && frames[hello].changes != "" {
-			made.at(Change, f)
-		}
-		if i+1 < len(frames) {
-			made.until(Unread, f, frames[min(i+3, len(frames)-1)])
-		}
-		if c.OverHTTP() {
-			made.addOverHTTP(f)
-		}
-	}
-	slices.Reverse(made.byKind[End]) // behind the last answer a client can have done all
-	return append(joins(frames), made.inTurn(Close, Poll, Drop, Forget, Break, EndAlone, Form, NoStream, End, Ping, Namesake, Twin, Retract, Change, Gap, Stderr, Split,
-		Early, Late, Behind, Overdue, Anyway, Repeat, Unread)...)
-}
-
-// addOverHTTP adds the choices of a server over HTTP at a frame.
-func (c choices) addOverHTTP(f frame) {
-	if f.way.IsResumable && (f.isAnswer || f.way.IsAlone) {
-		for _, times := range []int{1, 2} { // one that has come back once must not have forgotten where
-			c.add(Choice{Kind: Poll, First: f.seq, Last: f.seq, At: times})
-		}
-	}
-	if f.way.IsBeside {
-		c.at(EndAlone, f)
-	}
-	if f.isAnswer {
-		c.at(Drop, f)
-		c.at(Break, f)
-	}
-	if f.isAnswer && f.way.IsFirst {
-		c.at(Form, f)
-	}
-	if f.isAnswer && f.way.IsFirst && f.way.InSession && !f.isHello {
-		c.at(Forget, f)
-	}
-	if f.isHello {
-		c.at(NoStream, f)
-	}
-}
-
-// joins implements peer.
-func (clientPeer) joins(frame) bool { return true }
-
-// whyApart implements peer.
-func (clientPeer) whyApart(_, _ frame) string { return "it needs what the client said in between" }
-
-// words says what a choice of the server does.
-func (clientPeer) words(c Choice, name func(uint64) string) string {
-	first, last := name(c.First), name(c.Last)
-	switch c.Kind {
-	case Join:
-		return fmt.Sprintf("%s to %s arrive together", first, last)
-	case Split:
-		return fmt.Sprintf("%s goes out in two writes, split at byte %d", first, c.At)
-	case Unread:
-		return fmt.Sprintf("the server reads nothing from %s until %s has gone out", first, last)
-	case Early:
-		return fmt.Sprintf("the server sends %s as soon as it may", first)
-	case Late:
-		return fmt.Sprintf("the server keeps %s back until the client does nothing more without it", first)
-	case Behind:
-		return fmt.Sprintf("the server sends %s behind the next message, before it answers anything more", first)
-	case Overdue:
-		return fmt.Sprintf("the server keeps %s back until the client has given it up and asked for something else, and sends it in front of the answer to that", first)
-	case Repeat:
-		return fmt.Sprintf("the server sends %s %d times", first, c.At)
-	case Ping:
-		return fmt.Sprintf("the server sends a ping in front of %s, and waits for its answer", first)
-	case Namesake:
-		return fmt.Sprintf("the server asks %s under the id of a call of the client that has no answer: each end has its own ids", first)
-	case Twin:
-		return fmt.Sprintf("the server asks %s twice at once, under two ids", first)
-	case Retract:
-		return fmt.Sprintf("in front of %s the server asks the same under another id, and cancels that at once", first)
-	case Gap:
-		return fmt.Sprintf("what is told behind %s has changed in front of it: it is not told, and who reads it gets the latest", first)
-	case Change:
-		return fmt.Sprintf("the server says in front of %s that a list has changed", first)
-	case Anyway:
-		return fmt.Sprintf("in front of %s the server answers what the client has cancelled, as if the two had crossed on the way", first)
-	case Stderr:
-		return fmt.Sprintf("in front of %s the server writes %d KiB of lines to its standard error", first, errorLines>>10)
-	case Close:
-		return fmt.Sprintf("the server ends in place of %s", first)
-	case End:
-		return fmt.Sprintf("the server ends right behind %s", first)
-	case Poll:
-		return fmt.Sprintf("the response ends %s in front of %s, behind an event with an id by which the client can come back", phrase.Plural(c.At, "time"), first)
-	case Drop:
-		return fmt.Sprintf("the response ends in place of %s", first)
-	case Break:
-		return fmt.Sprintf("the connection ends in place of %s", first)
-	case Forget:
-		return fmt.Sprintf("the server has forgotten the session: 404 in place of %s, and for each request behind it", first)
-	case Form:
-		return fmt.Sprintf("%s comes as a stream of events if the recorded one was application/json, and the other way round", first)
-	case EndAlone:
-		return fmt.Sprintf("the standalone stream ends in front of %s", first)
-	case NoStream:
-		return "the server has no standalone stream: a GET gets 405"
-	}
-	return Schedule{c}.Token()
 }
 
 // stuck judges a client that does nothing more.
@@ -567,4 +410,81 @@ func (p *clientPlayer) compose(s sending) outgoing {
 	_, out.isOther = p.chosen(Form, s.seq)
 	_, out.isLast = p.chosen(End, s.seq)
 	return out
+}
+
+// answerAgain returns the answer to a list that the client asks for once more: the recorded one, in place of the error
+// that the recording has none left.
+func (p *clientPlayer) answerAgain(f transport.Frame) transport.Frame {
+	for _, m := range timeline.MessagesOf(f) {
+		for _, call := range p.calls() {
+			page := p.reads[call].Page
+			list := p.versions.Latest(page, p.heard)
+			if m.Error == nil || call.Key() != mcp.KeyOf(m.ID) || list == nil {
+				continue
+			}
+			if p.unasked[page] > 0 {
+				p.unasked[page]--
+			} else {
+				p.heard-- // its request is not of the recording
+			}
+			f.Bytes = fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, list)
+			return f
+		}
+	}
+	return f
+}
+
+// answerAnew returns the answer to a list as the server has it by now. The client may have asked once where the recorded one
+// asked behind each change, and it may ask more often where the schedule tells of a change that was none.
+func (p *clientPlayer) answerAnew(seq uint64, f transport.Frame) transport.Frame {
+	for _, m := range timeline.MessagesOf(f) {
+		for _, call := range p.calls() {
+			page := p.reads[call].Page
+			if m.Result == nil || call.Key() != mcp.KeyOf(m.ID) || page == "" {
+				continue
+			}
+			recorded := p.versions.At(page, seq)
+			if p.heard < recorded.Place && slices.ContainsFunc(p.schedule, func(c Choice) bool { return c.Kind == Change }) {
+				p.heard-- // the recorded one comes later
+				p.unasked[page]++
+				p.soon[seq] = true
+			}
+			var list json.RawMessage
+			if changed := p.told[p.reads[call].Subject]; changed > seq {
+				list = p.versions.Behind(page, changed)
+			} else if p.heard < recorded.Cause {
+				list = p.versions.Latest(page, p.heard)
+			}
+			if list != nil {
+				f.Bytes = fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, list)
+			}
+		}
+	}
+	return f
+}
+
+// unrecorded returns an error if the recording has no answer to what a client asks in the recorded order.
+// In other orders it may ask more than once, and the play is not judged.
+func (p *clientPlayer) unrecorded() error {
+	for _, s := range p.ready {
+		for _, m := range timeline.MessagesOf(s.frame) {
+			if s.seq != 0 || m.Error == nil {
+				continue
+			}
+			what, method := "", ""
+			for _, call := range p.calls() {
+				if call.Key() == mcp.KeyOf(m.ID) {
+					what, method = nameOf(call), call.Method
+				}
+			}
+			switch {
+			case method == mcp.MethodDiscover && !p.hasDiscover: // a server of an older revision says so, too
+				continue
+			case len(p.schedule) == 0 && p.start == p.first:
+				return &unrecordedError{what}
+			}
+			p.play.isUnjudged = true
+		}
+	}
+	return nil
 }

@@ -351,3 +351,126 @@ func firstDifference(output, plain string) string {
 	}
 	return ""
 }
+
+// judgeRules confirms that the end under test broke rules that were not known to be broken. Where one order is played, by its
+// token, a rule that is broken in the recorded order as well is not what it shows.
+func (x *explorer) judgeRules(schedule Schedule, played play) error {
+	for _, found := range played.broken {
+		switch {
+		case x.told[x.keyOf(found)]:
+		case x.Token != "" && len(schedule) == 0 && x.Token != schedule.Token():
+			x.told[x.keyOf(found)] = true
+		default:
+			played.found = found
+			if err := x.confirm(schedule, played); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// judge confirms what the play of a schedule has found.
+func (x *explorer) judge(schedule Schedule, played play) error {
+	if err := x.judgeRules(schedule, played); err != nil {
+		return err
+	}
+	if len(schedule) == 1 && slices.Contains([]Kind{Reopen, Part, Prompt}, schedule[0].Kind) && played.found == nil {
+		if err := x.compareNews(schedule, played); err != nil {
+			return err
+		}
+	}
+	switch {
+	case played.found != nil && !x.isTold(played.found):
+		return x.confirm(schedule, played)
+	case !played.isWhole():
+		return nil // a known finding
+	case len(schedule) == 1 && schedule[0].Kind == Meet:
+		return x.compareMeeting(schedule, played)
+	case len(schedule) == 1 && schedule[0].Kind == Moved:
+		return x.compareMoved(schedule, played)
+	case len(schedule) == 1 && schedule[0].Kind == Visit:
+		return x.compareVisit(schedule, played)
+	case len(schedule) == 1 && (schedule[0].Kind == Reopen || schedule[0].Kind == Part):
+		return x.compareAnswers(schedule, played)
+	case len(schedule) == 1 && schedule[0].Kind == Between: // what the call has changed shows in the answers to others
+		return nil
+	case played.isUnjudged && !x.plain.isUnjudged, same(played.answers, x.plain.answers, x.unstable):
+		return nil
+	case len(schedule) == 1 && slices.Contains([]Kind{Split, Reverse, Rewalk}, schedule[0].Kind):
+		return x.compareAnswers(schedule, played)
+	case len(schedule) == 1 && schedule[0].Kind == Quit:
+		return x.compareQuit(schedule, played)
+	}
+	return x.serialise(schedule, played)
+}
+
+// isTold reports whether a finding is known. An answer that is lost at the end of the input is no other finding when more are
+// lost with it.
+func (x *explorer) isTold(found *fault) bool {
+	isTold := x.told[x.keyOf(found)]
+	for _, seq := range found.events {
+		isTold = isTold || found.kind == Lost && x.told[x.keyOf(&fault{kind: Lost, events: []uint64{seq}})]
+	}
+	return isTold
+}
+
+// keyOf tells findings apart: the same calls show one bug in many schedules.
+func (x *explorer) keyOf(found *fault) string {
+	if found.kind == Died || found.kind == NoSession {
+		return string(found.kind)
+	}
+	if found.kind == Lingers { // one that goes on when its input closes does so at the rougher ends, too
+		if x.told[string(Lingers)] || found.at == "" {
+			return string(Lingers)
+		}
+		return string(Lingers) + "\n" + string(found.at)
+	}
+	words := []string{string(found.kind)}
+	if found.about != "" {
+		return string(found.kind) + "\n" + found.about
+	}
+	switch found.kind {
+	case Different:
+		words = append(words, found.detail)
+	case Unequal: // by a split and by answers in another order are two bugs
+		words = append(words, string(found.at))
+	}
+	for _, seq := range found.events {
+		words = append(words, x.what(seq))
+	}
+	slices.Sort(words)
+	return strings.Join(slices.Compact(words), "\n")
+}
+
+// simplify takes away each choice that the fault does not need; with an error, those that it has come to.
+func (x *explorer) simplify(schedule Schedule, first play) (Schedule, play, error) {
+	for i := 0; len(schedule) > 1 && i < len(schedule); {
+		fewer := slices.Delete(slices.Clone(schedule), i, i+1)
+		played, err := x.playFor(first.found, fewer, x.patience)
+		if err != nil {
+			return schedule, first, err
+		}
+		if played.found != nil && x.keyOf(played.found) == x.keyOf(first.found) {
+			schedule, first = fewer, played
+		} else {
+			i++
+		}
+	}
+	return x.simplifyEnd(schedule, first)
+}
+
+// simplifyEnd puts the end of the input in the place of a rougher end of a server that does not exit, if that is enough.
+func (x *explorer) simplifyEnd(schedule Schedule, first play) (Schedule, play, error) {
+	at := slices.IndexFunc(schedule, func(c Choice) bool { return first.found.at != "" && c.Kind == first.found.at })
+	if at < 0 {
+		return schedule, first, nil
+	}
+	simpler := slices.Clone(schedule)
+	simpler[at].Kind = LateEnd
+	played, err := x.playOnce(simpler, x.patience)
+	if err == nil && played.found != nil && played.found.kind == Lingers {
+		return simpler, played, nil
+	}
+	return schedule, first, err
+}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -337,83 +336,6 @@ func (p *clientPlayer) take(frames []transport.Frame) {
 			p.ahead[s.seq] = true
 		}
 	}
-}
-
-// answerAgain returns the answer to a list that the client asks for once more: the recorded one, in place of the error
-// that the recording has none left.
-func (p *clientPlayer) answerAgain(f transport.Frame) transport.Frame {
-	for _, m := range timeline.MessagesOf(f) {
-		for _, call := range p.calls() {
-			page := p.reads[call].Page
-			list := p.versions.Latest(page, p.heard)
-			if m.Error == nil || call.Key() != mcp.KeyOf(m.ID) || list == nil {
-				continue
-			}
-			if p.unasked[page] > 0 {
-				p.unasked[page]--
-			} else {
-				p.heard-- // its request is not of the recording
-			}
-			f.Bytes = fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, list)
-			return f
-		}
-	}
-	return f
-}
-
-// answerAnew returns the answer to a list as the server has it by now. The client may have asked once where the recorded one
-// asked behind each change, and it may ask more often where the schedule tells of a change that was none.
-func (p *clientPlayer) answerAnew(seq uint64, f transport.Frame) transport.Frame {
-	for _, m := range timeline.MessagesOf(f) {
-		for _, call := range p.calls() {
-			page := p.reads[call].Page
-			if m.Result == nil || call.Key() != mcp.KeyOf(m.ID) || page == "" {
-				continue
-			}
-			recorded := p.versions.At(page, seq)
-			if p.heard < recorded.Place && slices.ContainsFunc(p.schedule, func(c Choice) bool { return c.Kind == Change }) {
-				p.heard-- // the recorded one comes later
-				p.unasked[page]++
-				p.soon[seq] = true
-			}
-			var list json.RawMessage
-			if changed := p.told[p.reads[call].Subject]; changed > seq {
-				list = p.versions.Behind(page, changed)
-			} else if p.heard < recorded.Cause {
-				list = p.versions.Latest(page, p.heard)
-			}
-			if list != nil {
-				f.Bytes = fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, list)
-			}
-		}
-	}
-	return f
-}
-
-// unrecorded returns an error if the recording has no answer to what a client asks in the recorded order.
-// In other orders it may ask more than once, and the play is not judged.
-func (p *clientPlayer) unrecorded() error {
-	for _, s := range p.ready {
-		for _, m := range timeline.MessagesOf(s.frame) {
-			if s.seq != 0 || m.Error == nil {
-				continue
-			}
-			what, method := "", ""
-			for _, call := range p.calls() {
-				if call.Key() == mcp.KeyOf(m.ID) {
-					what, method = nameOf(call), call.Method
-				}
-			}
-			switch {
-			case method == mcp.MethodDiscover && !p.hasDiscover: // a server of an older revision says so, too
-				continue
-			case len(p.schedule) == 0 && p.start == p.first:
-				return &unrecordedError{what}
-			}
-			p.play.isUnjudged = true
-		}
-	}
-	return nil
 }
 
 // chosen returns the choice of a kind at a frame.

@@ -237,7 +237,7 @@ func (p *player) answerLate() bool {
 		}
 	}
 	isOwed := slices.ContainsFunc(p.owed(), func(r *request) bool { return r.seq == p.busy })
-	_, isAlias := p.half.(*otherIDs) // which says the same as [Busy] does
+	_, isAlias := p.half.(*otherIDs)                                               // which says the same as [Busy] does
 	if isOwed && !isAlias && len(p.kept) > 0 && p.play.frames[at].questions == 0 { // it waits for no answer of its own
 		p.play.blocked = append(p.play.blocked, p.busy)
 	}

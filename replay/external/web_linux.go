@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/mcprec/mcprec/replay/external/child"
+	"github.com/mcprec/mcprec/replay/external/incoming"
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
@@ -57,7 +58,7 @@ type exchange struct {
 	// reason to come back for the rest of the response. It is the state of one exchange, as an HTTP client keeps it; which
 	// calls of the session are open is for the session of the player to say.
 	unanswered map[mcp.Key]bool
-	response   response
+	response   incoming.Response
 	owes       bool // a server must answer it, if only with a status
 	isHello    bool // initialize
 	isReady    bool // notifications/initialized
@@ -268,11 +269,11 @@ func (w *web) connect(x *exchange, method string, header http.Header, body []byt
 	text.WriteString("\r\n")
 	x.bodyAt = text.Len()
 	x.request = append([]byte(text.String()), body...)
-	x.response.method = method
-	x.response.isCutBehindID = w.toCut[x.seq] && method == http.MethodPost
+	x.response.Method = method
+	x.response.IsCutBehindID = w.toCut[x.seq] && method == http.MethodPost
 	var err error
 	if x.conn, err = child.Dial(w.server); err != nil {
-		x.response.broken = fmt.Sprintf("cannot connect: %v", err)
+		x.response.Broken = fmt.Sprintf("cannot connect: %v", err)
 	}
 	w.exchanges = append(w.exchanges, x)
 }
@@ -302,7 +303,7 @@ func (w *web) Flush() {
 func (w *web) Read(process *child.Process) (isMore bool) {
 	for _, x := range slices.Clone(w.exchanges) {
 		isNew := x.conn.Read(process, func(data []byte, isEnd bool) {
-			x.response.take(data, isEnd)
+			x.response.Take(data, isEnd)
 			w.heard(x)
 		})
 		isMore = isMore || isNew
@@ -313,8 +314,8 @@ func (w *web) Read(process *child.Process) (isMore bool) {
 // heard takes what the response to an exchange has brought, and ends the connection if that is all.
 func (w *web) heard(x *exchange) {
 	r := &x.response
-	if r.head != nil && r.head.StatusCode < 300 {
-		if id := r.head.Header.Get(mcp.HeaderSessionID); id != "" && x.isHello {
+	if r.Head != nil && r.Head.StatusCode < 300 {
+		if id := r.Head.Header.Get(mcp.HeaderSessionID); id != "" && x.isHello {
 			w.session = id
 		}
 		if x.isReady && w.listens {
@@ -322,8 +323,8 @@ func (w *web) heard(x *exchange) {
 			x.isReady = false
 		}
 	}
-	for i, f := range r.frames {
-		r.frames[i].Stream = x.seq // also what comes in the rest of it
+	for i, f := range r.Frames {
+		r.Frames[i].Stream = x.seq // also what comes in the rest of it
 		x.resumes = 0
 		for _, m := range timeline.MessagesOf(f) {
 			if m.Kind() != transport.Response {
@@ -337,9 +338,9 @@ func (w *web) heard(x *exchange) {
 			}
 		}
 	}
-	w.frames = append(w.frames, r.frames...)
-	r.frames = nil
-	if r.isOver || r.broken != "" || r.isCut {
+	w.frames = append(w.frames, r.Frames...)
+	r.Frames = nil
+	if r.IsOver || r.Broken != "" || r.IsCut {
 		x.conn.Close()
 	}
 }
@@ -420,7 +421,7 @@ func (w *web) reopen() bool {
 	switch {
 	case w.steps == 0 && at >= 0:
 		w.leaving = w.exchanges[at]
-		w.get(&exchange{seq: standalone, isAlone: true}, w.leaving.response.lastID)
+		w.get(&exchange{seq: standalone, isAlone: true}, w.leaving.response.LastID)
 	case w.steps == 1:
 		w.hangUp(w.leaving)
 	case w.steps == 2 && at < 0: // the server has refused the second one
@@ -444,18 +445,18 @@ func (w *web) proceed() (isMore bool) {
 	}
 	const most = 2
 	for i, x := range slices.Clone(w.exchanges) {
-		isLeft := !x.conn.IsOpen() && !x.isDropped && x.response.isStream() && x.resumes < most &&
-			(x.isAlone || len(x.unanswered) > 0 && x.response.lastID != "")
+		isLeft := !x.conn.IsOpen() && !x.isDropped && x.response.IsStream() && x.resumes < most &&
+			(x.isAlone || len(x.unanswered) > 0 && x.response.LastID != "")
 		if !isLeft {
 			continue
 		}
-		if !w.process.Pause(min(x.response.retry, 10*time.Second)) { // which a client must wait
+		if !w.process.Pause(min(x.response.Retry, 10*time.Second)) { // which a client must wait
 			return false
 		}
 		next := &exchange{seq: x.seq, unanswered: x.unanswered, isAlone: x.isAlone, isHello: x.isHello, resumes: x.resumes + 1, resumption: true}
-		next.response.isResumable = x.response.isResumable
+		next.response.IsResumable = x.response.IsResumable
 		w.exchanges = slices.Delete(w.exchanges, i, i+1)
-		w.get(next, x.response.lastID)
+		w.get(next, x.response.LastID)
 		return true
 	}
 	return false
@@ -466,7 +467,7 @@ func (w *web) get(x *exchange, lastID string) {
 	header := http.Header{"Accept": {mcp.MediaEventStream}}
 	if lastID != "" {
 		header.Set(mcp.HeaderLastEventID, lastID)
-		x.response.lastID = lastID
+		x.response.LastID = lastID
 	}
 	w.connect(x, http.MethodGet, header, nil)
 	x.conn.Write(x.request)
@@ -476,11 +477,11 @@ func (w *web) get(x *exchange, lastID string) {
 func (w *web) outcome(seq uint64) (o outcome) {
 	for _, x := range w.exchanges {
 		if x.seq == seq {
-			o = outcome{isOver: !x.conn.IsOpen(), isResumable: x.response.isResumable}
+			o = outcome{isOver: !x.conn.IsOpen(), isResumable: x.response.IsResumable}
 			if o.isOver {
 				o.how = x.response.String()
 			}
-			o.isDeclined = o.isOver && x.resumption && !x.response.isStream()
+			o.isDeclined = o.isOver && x.resumption && !x.response.IsStream()
 		}
 	}
 	return o
@@ -489,7 +490,7 @@ func (w *web) outcome(seq uint64) (o outcome) {
 // owed implements exchanges.
 func (w *web) owed() (seqs []uint64) {
 	for _, x := range w.exchanges {
-		if x.owes && x.response.head == nil && x.response.broken == "" {
+		if x.owes && x.response.Head == nil && x.response.Broken == "" {
 			seqs = append(seqs, x.seq)
 		}
 	}

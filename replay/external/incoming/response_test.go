@@ -1,4 +1,4 @@
-package external
+package incoming
 
 import (
 	"bytes"
@@ -56,19 +56,19 @@ func TestResponse(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, size := range []int{1, 1 << 20} {
-				r := response{method: "POST", isCutBehindID: test.cuts}
+				r := Response{Method: "POST", IsCutBehindID: test.cuts}
 				for part := range slices.Chunk([]byte(test.text), size) {
-					r.take(part, false)
+					r.Take(part, false)
 				}
-				isOver := r.isOver
-				r.take(nil, true)
+				isOver := r.IsOver
+				r.Take(nil, true)
 				var frames []string
-				for _, f := range r.frames {
+				for _, f := range r.Frames {
 					frames = append(frames, string(f.Bytes))
 				}
-				if isOver != test.isOver || !slices.Equal(frames, test.frames) || !strings.HasPrefix(r.String(), test.says) || r.lastID != test.lastID ||
-					r.isResumable != test.isResumable || r.retry != test.retry || r.isCut != test.isCut {
-					t.Errorf("in parts of %d: over %v, cut %v, %q, %s, last id %q, resumable %v, retry %v", size, isOver, r.isCut, frames, r.String(), r.lastID, r.isResumable, r.retry)
+				if isOver != test.isOver || !slices.Equal(frames, test.frames) || !strings.HasPrefix(r.String(), test.says) || r.LastID != test.lastID ||
+					r.IsResumable != test.isResumable || r.Retry != test.retry || r.IsCut != test.isCut {
+					t.Errorf("in parts of %d: over %v, cut %v, %q, %s, last id %q, resumable %v, retry %v", size, isOver, r.IsCut, frames, r.String(), r.LastID, r.IsResumable, r.Retry)
 				}
 			}
 		})
@@ -85,13 +85,13 @@ func TestResponseTooLong(t *testing.T) {
 		"the size of a chunk":    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;",
 		"a line that is no head": "",
 	} {
-		r := response{method: "POST"}
-		r.take([]byte(begin), false)
+		r := Response{Method: "POST"}
+		r.Take([]byte(begin), false)
 		for range 40 {
-			r.take(bytes.Repeat([]byte("A"), 64<<10), false)
+			r.Take(bytes.Repeat([]byte("A"), 64<<10), false)
 		}
-		if !strings.HasSuffix(r.broken, " MiB, and is not read") || len(r.rest)+len(r.body) > 0 {
-			t.Errorf("%s: %q, %d bytes are held", name, r.broken, len(r.rest)+len(r.body))
+		if !strings.HasSuffix(r.Broken, " MiB, and is not read") || len(r.rest)+len(r.body) > 0 {
+			t.Errorf("%s: %q, %d bytes are held", name, r.Broken, len(r.rest)+len(r.body))
 		}
 	}
 }
