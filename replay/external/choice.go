@@ -19,7 +19,7 @@ import (
 type Choice struct {
 	Kind        Kind
 	First, Last uint64
-	At          int      // the byte of a Split, the number of a Repeat or a Poll, the [turn] of a Meet, a Visit or a Moved
+	At          int      // the byte of a Split, the number of a Repeat, a Poll, a Step or a Flood, the [turn] of a Meet, a Visit or a Moved
 	Frames      []uint64 // of an Order
 }
 
@@ -59,6 +59,8 @@ const (
 	Term       Kind = "term"      // the client sends SIGTERM behind First when the server is at rest, and ends its output then
 	Gone       Kind = "gone"      // the client reads no more when it sends First, and ends its output when the server is at rest
 	Sip        Kind = "sip"       // First to Last go out in one write, and the client reads a page whenever the server is at rest, through a pipe of that size
+	Flood      Kind = "flood"     // First goes out At times at once, each under an id of its own, and the client reads as in a Sip, but nothing as long as the server has timers
+	Step       Kind = "step"      // what First's other choice does when the server is at rest, or tells something, is done when it has moved by itself At times and is at rest again
 	Swap       Kind = "swap"      // First and Last go out in one write, Last in front
 	Slow       Kind = "slow"      // the client waits for a moment in front of each message; no token has it
 	Order      Kind = "order"     // Frames go out in this order
@@ -115,7 +117,7 @@ var kinds = map[Kind]struct {
 }{
 	Join: {has: withLast}, Split: {has: withAt}, Unread: {has: withLast}, End: {},
 
-	Ahead: {}, Prompt: {has: withLast}, Hold: {has: withLast}, Busy: {has: withLast}, Alias: {has: withLast}, Withdraw: {}, Refuse: {}, Relist: {}, Rewalk: {}, Between: {has: withLast}, Roots: {}, Moved: {}, Reverse: {}, LastFirst: {has: withLast}, Cancel: {}, LateCancel: {}, Quit: {has: withLast}, Crossed: {}, Leave: {has: withLast}, LateEnd: {}, Term: {}, Gone: {}, Sip: {has: withLast}, Swap: {has: withLast}, Order: {has: listed},
+	Ahead: {}, Prompt: {has: withLast}, Hold: {has: withLast}, Busy: {has: withLast}, Alias: {has: withLast}, Withdraw: {}, Refuse: {}, Relist: {}, Rewalk: {}, Between: {has: withLast}, Roots: {}, Moved: {}, Reverse: {}, LastFirst: {has: withLast}, Cancel: {}, LateCancel: {}, Quit: {has: withLast}, Crossed: {}, Leave: {has: withLast}, LateEnd: {}, Term: {}, Gone: {}, Sip: {has: withLast}, Flood: {has: withAt}, Step: {has: withAt}, Swap: {has: withLast}, Order: {has: listed},
 	Cut: {overHTTP: true}, Away: {has: withLast, overHTTP: true}, Deaf: {overHTTP: true}, Reopen: {overHTTP: true}, HangUp: {overHTTP: true}, Part: {overHTTP: true}, Visit: {has: withLast, overHTTP: true}, Meet: {has: withLast, overHTTP: true},
 
 	Early: {}, Late: {}, Behind: {}, Overdue: {}, Repeat: {has: withAt}, Ping: {}, Namesake: {}, Twin: {}, Retract: {}, Change: {toldOnce: true}, Gap: {}, Anyway: {}, Stderr: {toldOnce: true}, Close: {},
@@ -139,6 +141,14 @@ const (
 
 // Schedule is a play: the choices that differ from the plain end's.
 type Schedule []Choice
+
+// only returns the choice of a schedule that has no other, but for the [Step] of that.
+func (s Schedule) only() Choice {
+	if len(s) == 1 || len(s) == 2 && s[1].Kind == Step && s[0].First == s[1].First {
+		return s[0]
+	}
+	return Choice{}
+}
 
 // NeedsHTTP reports whether a schedule has choices that can be made over HTTP only.
 func (s Schedule) NeedsHTTP() bool {
@@ -232,6 +242,7 @@ type frame struct {
 	needs     []uint64        // frames before it, whose answers it needs
 	questions int             // of the server, which came before the next frame
 	size      int             // of the answer, in bytes
+	rests     int             // how many times the server came to rest, and moved by itself again, before it had answered
 	asksRoots bool            // one of these was for the client's roots
 	isTold    bool            // a notification came before the next frame
 	hasChange bool            // the server said that a list or a resource has changed before the next frame

@@ -1,6 +1,8 @@
 package external
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -40,7 +42,7 @@ func (s serverPeer) choices(frames []frame) [][]Schedule {
 	if s.URL != "" { // the answer to initialize names the session
 		together = slices.DeleteFunc(slices.Clone(frames), func(f frame) bool { return f.isHello })
 	}
-	return append(joins(together), made.inTurn(End, LateEnd, Cancel, LateCancel, Prompt, Quit, Leave, Sip, Swap, Deaf, Reopen, Split, Hold, Busy, Alias, Withdraw, Refuse, Relist, Rewalk, Between, Moved, Roots,
+	return append(joins(together), made.inTurn(End, LateEnd, Cancel, LateCancel, Prompt, Quit, Step, Leave, Sip, Flood, Swap, Deaf, Reopen, Split, Hold, Busy, Alias, Withdraw, Refuse, Relist, Rewalk, Between, Moved, Roots,
 		Reverse, LastFirst, Unread, Cut, Away, HangUp, Meet, Visit, Part, Term, Gone, Crossed)...)
 }
 
@@ -106,11 +108,14 @@ func (s serverPeer) addBetween(made choices, frames []frame, page frame) {
 		if len(messages) != 1 || messages[0].Method != mcp.MethodCallTool || f.questions > 0 || len(made.byKind[Between]) == most {
 			continue
 		}
-		if made.isNew(Between, page.what+"\n"+f.what+string(transport.Member(messages[0].Params, "arguments"))) {
+		if made.isNew(Between, page.what+"\n"+f.what+string(s.argumentsOf(f.seq))) {
 			made.until(Between, page, f)
 		}
 	}
 }
+
+// copies is how many calls a Flood has: more than most pools have workers.
+const copies = 12
 
 // addAboutCall adds the choices about a request that can be cancelled.
 func (s serverPeer) addAboutCall(made choices, frames []frame, i int) {
@@ -139,8 +144,13 @@ func (s serverPeer) addAboutCall(made choices, frames []frame, i int) {
 	if at := slices.IndexFunc(frames[i+1:], func(other frame) bool { return other.isRequest }); f.isTold && at >= 0 && slices.Contains(f.beside, frames[i+1+at].seq) {
 		made.until(Prompt, f, frames[i+1+at])
 	}
+	s.addSteps(made, frames, i)
 	if last, isBig := pageful(frames[i:], f.beside); isBig && !isWeb && made.isNew(Sip, f.what) {
 		made.until(Sip, f, last)
+	}
+	isAgain := func(other frame) bool { return other.what == f.what && other.isRequest }
+	if !isWeb && slices.ContainsFunc(frames[i+1:], isAgain) && made.isNew(Flood, f.what) { // it may be called more than once
+		made.add(Choice{Kind: Flood, First: f.seq, Last: f.seq, At: copies})
 	}
 	if isWeb {
 		made.at(HangUp, f)
@@ -171,6 +181,41 @@ func (s serverPeer) addAboutCall(made choices, frames []frame, i int) {
 			made.add(meet)
 		}
 	}
+}
+
+// addSteps adds what comes in the middle of a call that takes several steps: its cancellation, alone and with another call of its
+// tool, and the next message. Of each tool one call is enough.
+func (s serverPeer) addSteps(made choices, frames []frame, i int) {
+	const most = 2
+	f := frames[i]
+	if f.rests < 2 || !made.isNew(Step, f.what) {
+		return
+	}
+	isOther := func(other frame) bool {
+		return other.what == f.what && slices.Contains(f.beside, other.seq) && !bytes.Equal(s.argumentsOf(f.seq), s.argumentsOf(other.seq))
+	}
+	for step := 1; step <= min(f.rests-1, most); step++ {
+		add := func(kind Kind, last frame) {
+			base := Choice{Kind: kind, First: f.seq, Last: last.seq}
+			made.byKind[Step] = append(made.byKind[Step], Schedule{base, {Kind: Step, First: f.seq, Last: f.seq, At: step}})
+		}
+		add(LateCancel, f)
+		if at := slices.IndexFunc(frames[i+1:], isOther); at >= 0 {
+			add(Quit, frames[i+1+at])
+		}
+		if i+1 < len(frames) && slices.Contains(f.beside, frames[i+1].seq) {
+			add(Prompt, frames[i+1])
+		}
+	}
+}
+
+// argumentsOf returns the arguments of a recorded call.
+func (s serverPeer) argumentsOf(seq uint64) json.RawMessage {
+	messages := timeline.MessagesOf(recordedFrame(s.events, seq))
+	if len(messages) != 1 {
+		return nil
+	}
+	return transport.Member(messages[0].Params, "arguments")
 }
 
 // tellsRoots reports whether the recorded client has declared that it tells of changes of its roots, and was asked for them.
@@ -272,6 +317,10 @@ func (s serverPeer) words(c Choice, name func(uint64) string) string {
 		return fmt.Sprintf("%s to %s arrive together, and the client ends its output while they run and the server sleeps", first, last)
 	case Sip:
 		return fmt.Sprintf("%s to %s arrive together, and the client reads a page of 4 KiB whenever the server can do nothing more", first, last)
+	case Flood:
+		return fmt.Sprintf("%s goes out %d times at once, and the client reads a page, through a pipe of 4 KiB, whenever the server can do nothing more", first, c.At)
+	case Step:
+		return fmt.Sprintf("it does so when the server has moved by itself %s behind %s, and sleeps again", phrase.Plural(c.At, "time"), first)
 	case Swap:
 		return fmt.Sprintf("%s arrives together with %s, and in front of it", last, first)
 	case Crossed:
@@ -316,7 +365,7 @@ func wordsOverHTTP(c Choice, first, last string) string {
 
 // choices returns the choices of the server that can be made alone, by kind.
 func (c clientPeer) choices(frames []frame) [][]Schedule {
-	const copies = 100
+	const times = 100
 	made := newChoices()
 	hello := slices.IndexFunc(frames, func(f frame) bool { return f.isHello }) // the revisions without a handshake have no ping
 	for i, f := range frames {
@@ -358,7 +407,7 @@ func (c clientPeer) choices(frames []frame) [][]Schedule {
 			made.at(Gap, f)
 		}
 		if f.isNotice {
-			made.add(Choice{Kind: Repeat, First: f.seq, Last: f.seq, At: copies})
+			made.add(Choice{Kind: Repeat, First: f.seq, Last: f.seq, At: times})
 		}
 		if f.canFill && f.isAnswer && !f.isHello {
 			made.at(Stderr, f)

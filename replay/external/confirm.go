@@ -375,7 +375,8 @@ func (x *explorer) judge(schedule Schedule, played play) error {
 	if err := x.judgeRules(schedule, played); err != nil {
 		return err
 	}
-	if len(schedule) == 1 && slices.Contains([]Kind{Reopen, Part, Prompt}, schedule[0].Kind) && played.found == nil {
+	only := schedule.only().Kind
+	if slices.Contains([]Kind{Reopen, Part, Prompt}, only) && played.found == nil {
 		if err := x.compareNews(schedule, played); err != nil {
 			return err
 		}
@@ -385,21 +386,21 @@ func (x *explorer) judge(schedule Schedule, played play) error {
 		return x.confirm(schedule, played)
 	case !played.isWhole():
 		return nil // a known finding
-	case len(schedule) == 1 && schedule[0].Kind == Meet:
+	case only == Meet:
 		return x.compareMeeting(schedule, played)
-	case len(schedule) == 1 && schedule[0].Kind == Moved:
+	case only == Moved:
 		return x.compareMoved(schedule, played)
-	case len(schedule) == 1 && schedule[0].Kind == Visit:
+	case only == Visit:
 		return x.compareVisit(schedule, played)
-	case len(schedule) == 1 && (schedule[0].Kind == Reopen || schedule[0].Kind == Part):
+	case only == Reopen || only == Part:
 		return x.compareAnswers(schedule, played)
-	case len(schedule) == 1 && schedule[0].Kind == Between: // what the call has changed shows in the answers to others
+	case only == Between: // what the call has changed shows in the answers to others
 		return nil
 	case played.isUnjudged && !x.plain.isUnjudged, same(played.answers, x.plain.answers, x.unstable):
 		return nil
-	case len(schedule) == 1 && slices.Contains([]Kind{Split, Reverse, Rewalk}, schedule[0].Kind):
+	case slices.Contains([]Kind{Split, Reverse, Rewalk}, only):
 		return x.compareAnswers(schedule, played)
-	case len(schedule) == 1 && schedule[0].Kind == Quit:
+	case only == Quit:
 		return x.compareQuit(schedule, played)
 	}
 	return x.serialise(schedule, played)

@@ -189,11 +189,24 @@ func serve(fault string) (status int) {
 					close(spoilt)
 				}
 				isHeld = fault == "holds what is cancelled" && len(asking) > 0 && i == 0
+				if fault == "dies in its second step" && isSecond.Load() {
+					return 3
+				}
 				if id := timeline.CancelledID(m); fault == "dies" || fault == "dies of a late cancellation" && answered[string(id)] {
 					fmt.Fprintln(os.Stderr, "boom")
 					return 3
 				}
 			case "tools/call":
+				if fault == "dies of a call in its second step" && isSecond.Load() {
+					return 3
+				}
+				if fault == "has ten workers" && i >= 10 {
+					continue
+				}
+				if text := crowded[fault]; text != "" && len(messages) > mostSerial && i == len(messages)-1 {
+					answer(m, fmt.Sprintf(`{"content":[{"type":"text","text":%q}],"isError":true}`, text))
+					continue
+				}
 				if i > 0 && messages[i-1].Method == "tools/call" && strings.HasSuffix(fault, "drops") {
 					continue
 				}
@@ -248,6 +261,11 @@ func serve(fault string) (status int) {
 					continue
 				}
 				if isBehindGet := i > 0 && timeline.TargetOf(messages[i-1]) == "get"; isBehindGet && count == 1 && fault == "drops behind an early get" {
+					continue
+				}
+				if timeline.TargetOf(m) == "steps" {
+					slow = append(slow, make(chan bool, 1))
+					go takeSteps(m, slow[len(slow)-1])
 					continue
 				}
 				if timeline.TargetOf(m) == "slow" {

@@ -72,7 +72,7 @@ func permutations(list []uint64) (orders [][]uint64) {
 // serialise looks for an order of the calls of a burst that explains its answers. Where none does, the smallest
 // part of the burst that shows it is told.
 func (x *explorer) serialise(schedule Schedule, played play) error {
-	if len(schedule) != 1 || !slices.Contains([]Kind{Join, Swap, LastFirst, Prompt}, schedule[0].Kind) {
+	if !slices.Contains([]Kind{Join, Swap, LastFirst, Prompt}, schedule.only().Kind) {
 		return nil
 	}
 	var calls []uint64
@@ -89,6 +89,9 @@ func (x *explorer) serialise(schedule Schedule, played play) error {
 		return nil
 	}
 	defer x.watch(NotSerial, schedule)()
+	if len(calls) > mostSerial {
+		return x.crowd(schedule, played, calls)
+	}
 	orders, ok, err := newSerial(x.peer, calls, x.unstable, x.patience)
 	if err != nil || !ok || orders.explains(played.answers) {
 		return err
@@ -112,6 +115,60 @@ func (x *explorer) serialise(schedule Schedule, played play) error {
 	played.lines, err = x.linesOf(schedule, found)
 	x.add(schedule, found, held, times, played)
 	return err
+}
+
+// mostCrowd is how many calls a burst may have whose failures are looked at.
+const mostCrowd = 6
+
+// crowd looks for calls that fail in a burst of more calls than are played in all orders, and in none of the orders that are
+// tried: each of them first, and each of them last. Where a part of the burst shows it, that is told. A server may refuse what is
+// too much at once, and say so.
+func (x *explorer) crowd(burst Schedule, played play, calls []uint64) error {
+	failing := func(played play) (list []uint64) {
+		for _, seq := range calls {
+			if played.failed[seq] && !x.plain.failed[seq] && !x.unstable[seq] && !isRefusal(played.answers[seq]) {
+				list = append(list, seq)
+			}
+		}
+		return list
+	}
+	found := &fault{kind: NotSerial, events: failing(played)}
+	if len(calls) > mostCrowd || len(found.events) == 0 || burst[0].Kind != Join || x.told[x.keyOf(found)] {
+		return nil
+	}
+	if isFound, err := x.tryParts(burst[0]); isFound || err != nil {
+		return err
+	}
+	orders := &serial{unstable: x.unstable, outcomes: []map[uint64]string{x.plain.answers}}
+	for i, seq := range calls {
+		rest := slices.Delete(slices.Clone(calls), i, i+1)
+		for _, order := range [][]uint64{append([]uint64{seq}, rest...), append(rest, seq)} {
+			ordered, err := x.peer.play(Schedule{{Kind: Order, First: calls[0], Last: calls[len(calls)-1], Frames: order}}, x.patience)
+			if err != nil || !ordered.isWhole() || len(failing(ordered)) > 0 {
+				return err
+			}
+			orders.outcomes = append(orders.outcomes, ordered.answers)
+		}
+	}
+	if err := x.settle(); err != nil {
+		return err
+	}
+	held, err := x.repeat(burst, func(again play) bool { return len(failing(again)) > 0 })
+	if err != nil || held < times || len(failing(played)) == 0 {
+		return err
+	}
+	x.told[x.keyOf(found)] = true
+	x.bursts = append(x.bursts, calls)
+	found.detail = x.difference(played.answers, orders)
+	played.lines, err = x.linesOf(burst, found)
+	x.add(burst, found, held, times, played)
+	return err
+}
+
+// isRefusal reports whether an answer says that there was too much to do.
+func isRefusal(answer string) bool {
+	answer = strings.ToLower(answer)
+	return slices.ContainsFunc([]string{"too many", "busy", "rate limit", "try again", "retry", "overload", "queue is full"}, func(word string) bool { return strings.Contains(answer, word) })
 }
 
 // repeat plays a schedule again, and returns in how many processes its answers show what they have shown in the first.
@@ -234,7 +291,7 @@ func (x *explorer) compareQuit(schedule Schedule, played play) error {
 	for _, other := range []Schedule{
 		{{Kind: Order, First: first, Last: last, Frames: []uint64{last, first}}},
 		{{Kind: Cancel, First: quit, Last: quit}},
-		{{Kind: LateCancel, First: quit, Last: quit}},
+		append(Schedule{{Kind: LateCancel, First: quit, Last: quit}}, schedule[1:]...),
 	} {
 		ordered, err := x.peer.play(other, x.patience)
 		if err != nil || !ordered.isWhole() || isLike(ordered.answers) {

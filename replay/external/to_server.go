@@ -60,6 +60,10 @@ type manner struct {
 	moves    bool       // its roots change when the server has asked for them
 	isInTurn bool       // and it answers that question before the next one about them
 	pauses   bool       // it goes on when the server has no timers
+	steps    int        // it does what it does at rest, or when it is told something, when the server has come to rest more often
+	rests    int        // how many times that has
+	floods   bool       // it reads nothing as long as the server has timers
+	from     int        // the first of these frames
 	prompt   []*request // it goes on, and does not wait for the answers to these, when the server has told something
 	relist   bool       // it asks for what changes
 	listing  *listing   // what it asks for, of all that has changed the latest; nil: nothing
@@ -240,7 +244,7 @@ func (p *player) send(chunk []sending) (how Choice) {
 	var behind []sending
 	var hangUps []*request
 	var splits []int
-	p.manner = manner{}
+	p.manner = manner{from: len(p.play.frames)}
 	for i, s := range chunk {
 		s = p.underAlias(s)
 		chunk[i] = s
@@ -265,6 +269,10 @@ func (p *player) send(chunk []sending) (how Choice) {
 				}
 			case Sip:
 				p.beginSipping()
+			case Flood:
+				behind = append(behind, p.flood(c, s)...)
+			case Step:
+				p.steps = c.At
 			case Unread:
 				p.process.Unread = true
 				p.until = c.Last
@@ -428,13 +436,18 @@ func (p *player) write(chunk []sending, splits ...int) {
 // waits for. It reports whether the play ends here, with a fault.
 func (p *player) rest() (isOver bool) {
 	began := time.Now()
+	still := stillness{}
 	for {
 		look, isMoved := p.process.Settle(p.patience)
 		if p.hear() || p.hearGuest() || isMoved { // some was said between the parts of a write, perhaps
+			still = stillness{}
 			if p.isPrompted() {
 				return false
 			}
 			continue
+		}
+		if still.begins(look) && p.countRest() && p.isPrompted() {
+			return false
 		}
 		if p.line.Untaken() == 0 && !p.process.Unread { // an answer from before may lie there unread
 			for _, call := range p.session.Open(transport.ClientToServer) {
@@ -445,7 +458,7 @@ func (p *player) rest() (isOver bool) {
 		}
 		p.play.trace.rest(len(p.owed()) > 0)
 		isWorthIt := p.patience.IsWorthIt(look, time.Since(began))
-		if p.sip(isWorthIt) || p.move() || p.leaveStream() || p.cancelLate() || p.cancelAnswered() || p.answerReversed() || p.sendGuestLate() || !isWorthIt && (p.answerLate() || p.listAgain()) {
+		if p.sip(isWorthIt) || p.move() || p.leaveStream() || !(isWorthIt && p.rests <= p.steps) && p.cancelLate() || p.cancelAnswered() || p.answerReversed() || p.sendGuestLate() || !isWorthIt && (p.answerLate() || p.listAgain()) {
 			continue
 		}
 		if p.play.found != nil { // of a list
@@ -470,6 +483,39 @@ func (p *player) rest() (isOver bool) {
 		}
 		time.Sleep(500 * time.Microsecond) // until its timer, or what is outside, has moved it
 	}
+}
+
+// stillness is how long a server has been at rest.
+type stillness struct {
+	look      procfs.Look
+	since     time.Time // zero: it has just moved
+	isCounted bool
+}
+
+// begins takes a look at a server at rest, and reports once of each rest that it is one: for long enough, no thread has run. The
+// runtimes of some languages wake a thread of theirs once or twice when the last other thread has come to rest.
+func (s *stillness) begins(look procfs.Look) bool {
+	const enough = 15 * time.Millisecond
+	if s.since.IsZero() || !look.IsSame(s.look) {
+		*s = stillness{look: look, since: time.Now()}
+	}
+	if s.isCounted || time.Since(s.since) < enough {
+		return false
+	}
+	s.isCounted = true
+	return true
+}
+
+// countRest counts that the server has come to rest and owes an answer, and reports that.
+func (p *player) countRest() bool {
+	if len(p.owed()) == 0 {
+		return false
+	}
+	p.rests++
+	for i := range p.play.frames[p.from:] {
+		p.play.frames[p.from+i].rests = p.rests
+	}
+	return true
 }
 
 // waits reports whether the client waits for an answer.
@@ -584,6 +630,7 @@ func (p *player) failAbout(requests []*request, kind Fault, look procfs.Look, de
 		}
 	}
 	slices.Sort(found.events)
+	found.events = slices.Compact(found.events) // of a [Flood]
 	if kind == Died {
 		if text := p.process.Stderr(); text != "" {
 			found.detail = strings.TrimSpace(found.detail + ": " + text)

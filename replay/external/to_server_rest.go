@@ -104,7 +104,7 @@ func (p *player) meetQuestions(c Choice, requests []*request) {
 // isPrompted reports whether the server has told something for which the client sends its next message at once.
 func (p *player) isPrompted() bool {
 	last := len(p.play.frames) - 1
-	if len(p.prompt) == 0 || last < 0 || !p.play.frames[last].isTold || len(p.ready) == 0 {
+	if len(p.prompt) == 0 || last < 0 || len(p.ready) == 0 || p.steps == 0 && !p.play.frames[last].isTold || p.rests <= p.steps && p.steps > 0 {
 		return false
 	}
 	for _, r := range p.prompt {
@@ -125,10 +125,37 @@ func (p *player) beginSipping() {
 	}
 }
 
+// flood returns more calls like one that goes out, and begins to sip.
+func (p *player) flood(c Choice, first sending) (more []sending) {
+	for i := 1; i < c.At; i++ {
+		s := sending{frame: transport.Frame{Bytes: sameUnder(fmt.Appendf(nil, `"mcprec-more-%d"`, i), first.frame.Bytes)}}
+		for _, m := range p.session.take(transport.ClientToServer, s.frame).Messages {
+			if m.Role == timeline.Asks {
+				p.requests[m.Call] = &request{frame: frame{seq: first.seq, id: m.ID, what: p.play.frames[len(p.play.frames)-1].what}, isOwed: true}
+			}
+		}
+		more = append(more, s)
+	}
+	p.floods = true
+	p.beginSipping()
+	return more
+}
+
+// sameUnder returns a request with another id, and with a progress token of its own if it has one.
+func sameUnder(id json.RawMessage, request []byte) []byte {
+	params := transport.Member(request, "params")
+	meta := transport.Member(params, mcp.MemberMeta)
+	if transport.Member(meta, mcp.MemberProgressToken) != nil {
+		meta = withMember(meta, mcp.MemberProgressToken, id)
+		request = withMember(request, "params", withMember(params, mcp.MemberMeta, meta))
+	}
+	return withID(request, id)
+}
+
 // sip reads a page of what a server at rest has written, and reports whether there was anything. When all is answered, or
 // nothing more comes, the client reads as before.
 func (p *player) sip(isWorthIt bool) bool {
-	if p.sips == 0 {
+	if p.sips == 0 || p.floods && isWorthIt {
 		return false
 	}
 	isMore := p.line.(stdio).Sip()
@@ -245,9 +272,9 @@ func (p *player) answerLate() bool {
 	return true
 }
 
-// isBusy reports whether the client will answer, ask for what has changed, or go on, when the server has nothing more to do.
+// isBusy reports whether the client will answer, ask for what has changed, read, or go on, when the server has nothing more to do.
 func (p *player) isBusy() bool {
-	return p.busy != 0 && len(p.kept) > 0 || p.listing != nil || p.pauses
+	return p.busy != 0 && len(p.kept) > 0 || p.listing != nil || p.pauses || p.floods && p.sips > 0
 }
 
 // listing is a list or a resource that the client asks for as soon as the server says that it has changed, and twice more

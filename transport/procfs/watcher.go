@@ -2,6 +2,7 @@ package procfs
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -26,7 +27,12 @@ type Look struct {
 	Outside  []string      // what is waited for outside, such as "socket:[4711]"
 	Ours     bool          // a thread waits for something that the caller holds an end of
 	Threads  int
+
+	signatures []string // how each thread sleeps, and how long it has run; of one that has ended only its place in /proc
 }
+
+// IsSame reports whether no thread has run between two looks.
+func (l Look) IsSame(other Look) bool { return slices.Equal(l.signatures, other.signatures) }
 
 // String says what could move the processes, for a sentence that begins with them.
 func (l Look) String() string {

@@ -80,7 +80,7 @@ func (w *Watcher) Look() Look {
 		return first.Look
 	}
 	second := w.pass()
-	if !slices.Equal(first.threads, second.threads) {
+	if !first.IsSame(second.Look) {
 		second.Activity = Busy
 	}
 	return second.Look
@@ -89,8 +89,7 @@ func (w *Watcher) Look() Look {
 // pass is one look at every thread.
 type pass struct {
 	Look
-	threads []string // how each one sleeps, and how long it has run; of one that has ended only its place in /proc
-	full    bool
+	full bool
 }
 
 func (w *Watcher) pass() *pass {
@@ -109,7 +108,7 @@ func (w *Watcher) pass() *pass {
 				p.Activity = Busy
 				return p
 			case 'Z': // If it is not there in the other pass it has ended in between.
-				p.threads = append(p.threads, dir)
+				p.signatures = append(p.signatures, dir)
 				continue
 			}
 			p.Threads++
@@ -117,7 +116,7 @@ func (w *Watcher) pass() *pass {
 				p.Activity = Busy
 				return p
 			}
-			p.threads = append(p.threads, t.signature)
+			p.signatures = append(p.signatures, t.signature)
 			w.judge(p, tree, pid, t.args)
 		}
 	}
