@@ -74,6 +74,7 @@ const (
 	Reopen Kind = "reopen" // the client opens another standalone stream when the server is at rest with First, and ends the first one then
 	HangUp Kind = "hangup" // the client hangs up on First right behind it
 	Part   Kind = "part"   // another client, with a session of its own, ends that together with First
+	Desert Kind = "desert" // another client, with a session of its own, makes the call of First, and ends that session together with First, while its call runs
 	Visit  Kind = "visit"  // another client, with a session of its own, asks what Last asks when First is answered, and the client goes on when the server has no timers
 	Meet   Kind = "meet"   // another client, with a session of its own, asks what Last asks, together with First and under its id
 )
@@ -84,6 +85,7 @@ const (
 	Late     Kind = "late"         // First goes out when nothing else can happen
 	Behind   Kind = "behind"       // First goes out behind the next frame, when the client is at rest, before it gets anything else
 	Overdue  Kind = "overdue"      // First, an answer, goes out in front of the next one that the client has asked for without it
+	Fresh    Kind = "fresh"        // First, the answer to a list or a resource, is what the server has when it goes out; no token has it
 	Repeat   Kind = "repeat"       // First goes out At times, in one write
 	Ping     Kind = mcp.MethodPing // a ping goes out in front of First, which waits for its answer
 	Namesake Kind = "namesake"     // the server asks what First asks under the id of a call of the client that has no answer
@@ -118,7 +120,7 @@ var kinds = map[Kind]struct {
 	Join: {has: withLast}, Split: {has: withAt}, Unread: {has: withLast}, End: {},
 
 	Ahead: {}, Prompt: {has: withLast}, Hold: {has: withLast}, Busy: {has: withLast}, Alias: {has: withLast}, Withdraw: {}, Refuse: {}, Relist: {}, Rewalk: {}, Between: {has: withLast}, Roots: {}, Moved: {}, Reverse: {}, LastFirst: {has: withLast}, Cancel: {}, LateCancel: {}, Quit: {has: withLast}, Crossed: {}, Leave: {has: withLast}, LateEnd: {}, Term: {}, Gone: {}, Sip: {has: withLast}, Flood: {has: withAt}, Step: {has: withAt}, Swap: {has: withLast}, Order: {has: listed},
-	Cut: {overHTTP: true}, Away: {has: withLast, overHTTP: true}, Deaf: {overHTTP: true}, Reopen: {overHTTP: true}, HangUp: {overHTTP: true}, Part: {overHTTP: true}, Visit: {has: withLast, overHTTP: true}, Meet: {has: withLast, overHTTP: true},
+	Cut: {overHTTP: true}, Away: {has: withLast, overHTTP: true}, Deaf: {overHTTP: true}, Reopen: {overHTTP: true}, HangUp: {overHTTP: true}, Part: {overHTTP: true}, Desert: {overHTTP: true}, Visit: {has: withLast, overHTTP: true}, Meet: {has: withLast, overHTTP: true},
 
 	Early: {}, Late: {}, Behind: {}, Overdue: {}, Repeat: {has: withAt}, Ping: {}, Namesake: {}, Twin: {}, Retract: {}, Change: {toldOnce: true}, Gap: {}, Anyway: {}, Stderr: {toldOnce: true}, Close: {},
 	Poll:   {has: withAt, overHTTP: true, toldOnce: true},
@@ -257,6 +259,7 @@ type frame struct {
 	isSubscribed bool // the answer to a subscription, behind which something has changed by itself
 	isInCall     bool // a call of the client has no answer
 	isAnswer     bool
+	page         string        // of a list or a resource that is answered, see [standin.Reading]
 	hasCalledOff bool          // the client has cancelled a call that has no answer
 	canFill      bool          // the standard error of the server is a pipe or a socket, which the client has to empty
 	changes      string        // of the answer to initialize: what the server may say of a list; "": nothing

@@ -43,7 +43,7 @@ func (s serverPeer) choices(frames []frame) [][]Schedule {
 		together = slices.DeleteFunc(slices.Clone(frames), func(f frame) bool { return f.isHello })
 	}
 	return append(joins(together), made.inTurn(End, LateEnd, Cancel, LateCancel, Prompt, Quit, Step, Leave, Sip, Flood, Swap, Deaf, Reopen, Split, Hold, Busy, Alias, Withdraw, Refuse, Relist, Rewalk, Between, Moved, Roots,
-		Reverse, LastFirst, Unread, Cut, Away, HangUp, Meet, Visit, Part, Term, Gone, Crossed)...)
+		Reverse, LastFirst, Unread, Cut, Away, HangUp, Meet, Visit, Part, Desert, Term, Gone, Crossed)...)
 }
 
 // addAboutQuestions adds the choices about what the server asks and tells behind a frame.
@@ -174,6 +174,9 @@ func (s serverPeer) addAboutCall(made choices, frames []frame, i int) {
 		return
 	}
 	made.at(Part, f)
+	if f.rests > 0 {
+		made.at(Desert, f)
+	}
 	if meet, ok := meeting(s.events, frames, f); ok {
 		made.add(meet)
 		if strings.HasPrefix(f.what, mcp.MethodCallTool) {
@@ -347,6 +350,8 @@ func wordsOverHTTP(c Choice, first, last string) string {
 		return fmt.Sprintf("the client ends its standalone stream when the server sleeps with %s, and goes on without one", first)
 	case Reopen:
 		return fmt.Sprintf("the client opens another standalone stream when the server sleeps with %s, and ends the first one then, as after a lost connection", first)
+	case Desert:
+		return fmt.Sprintf("another client makes the call of %s, and ends its session while that runs, when this one makes it", first)
 	case Part:
 		return fmt.Sprintf("another client, with a session of its own, ends that together with %s", first)
 	case Cut:

@@ -412,13 +412,41 @@ func (p *clientPlayer) compose(s sending) outgoing {
 	return out
 }
 
-// answerAgain returns the answer to a list that the client asks for once more: the recorded one, in place of the error
-// that the recording has none left.
+// wantOf returns what a request asks for: its method and its params, but for what goes with them.
+func wantOf(request transport.Message) string {
+	var params map[string]any
+	_ = json.Unmarshal(request.Params, &params) // of params of another form nothing is told apart
+	delete(params, mcp.MemberMeta)
+	encoded, _ := json.Marshal(params) // it was read from JSON
+	return request.Method + " " + string(encoded)
+}
+
+// noteResults notes the results in a recorded frame, for clients that ask again.
+func (p *clientPlayer) noteResults(f transport.Frame) {
+	for _, m := range timeline.MessagesOf(f) {
+		for _, call := range p.calls() {
+			if m.Result != nil && call.Key() == mcp.KeyOf(m.ID) {
+				p.results[p.wants[call]] = m.Result
+			}
+		}
+	}
+}
+
+// hasGivenUp reports whether the client has cancelled a call for something, or made it in vain, before it made another.
+func (p *clientPlayer) hasGivenUp(want string, other *timeline.Call) bool {
+	return slices.ContainsFunc(slices.Concat(p.calls(), p.calledOff), func(call *timeline.Call) bool { return call != other && p.wants[call] == want })
+}
+
+// answerAgain returns the answer to a list that the client asks for once more, or to a call that it makes again because it was
+// given no answer: the recorded one, in place of the error that the recording has none left.
 func (p *clientPlayer) answerAgain(f transport.Frame) transport.Frame {
 	for _, m := range timeline.MessagesOf(f) {
 		for _, call := range p.calls() {
 			page := p.reads[call].Page
 			list := p.versions.Latest(page, p.heard)
+			if want := p.wants[call]; list == nil && p.hasGivenUp(want, call) {
+				list = p.results[want]
+			}
 			if m.Error == nil || call.Key() != mcp.KeyOf(m.ID) || list == nil {
 				continue
 			}

@@ -213,3 +213,73 @@ func TestWatchingClients(t *testing.T) {
 		}
 	}
 }
+
+// follow reads a resource whenever it changes, and prints what it has at last, or what it reads.
+func (l *lister) follow(out io.Reader) {
+	lines := bufio.NewScanner(out)
+	reads, newest, isOver, text := 0, 0, false, ""
+	read := func() { reads++; l.ask(mcp.MethodReadResource, `{"uri":"a://1"}`) }
+	l.ask(mcp.MethodInitialize, `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}`)
+	lines.Scan()
+	_, _ = fmt.Fprintln(l.in, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	l.ask(mcp.MethodSubscribe, `{"uri":"a://1"}`)
+	lines.Scan()
+	l.ask(mcp.MethodCallTool, `{"name":"race"}`)
+	for (!isOver || reads > 0) && lines.Scan() {
+		m := timeline.MessagesOf(transport.Frame{Bytes: lines.Bytes()})[0]
+		var got struct {
+			Contents []struct{ Text string }
+			Content  []any
+		}
+		_ = json.Unmarshal(m.Result, &got) // what cannot be read is not there
+		switch id, _ := strconv.Atoi(string(m.ID)); {
+		case m.Method == mcp.MethodPing:
+			_, _ = fmt.Fprintf(l.in, `{"jsonrpc":"2.0","id":%s,"result":{}}`+"\n", m.ID)
+		case m.Method == mcp.NotificationResourceUpdated:
+			read()
+		case got.Content != nil:
+			isOver = true
+		case len(got.Contents) > 0:
+			reads--
+			if l.fault == "reads, prints each" {
+				fmt.Println(got.Contents[0].Text)
+			}
+			if id > newest || l.fault == "reads, keeps the last" {
+				newest, text = id, got.Contents[0].Text
+			}
+		}
+	}
+	if l.fault != "reads, prints each" {
+		fmt.Println(text)
+	}
+}
+
+// TestFollowingReads holds that a client is found which goes by the answer that comes last, where that is to an earlier request,
+// and that nothing is said of one that prints each.
+func TestFollowingReads(t *testing.T) {
+	t.Parallel()
+	events, say := greetedSession(`{"resources":{"subscribe":true}}`)
+	*events = (*events)[:1]
+	say(c2s, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`)
+	say(s2c, `{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{"resources":{"subscribe":true}},"serverInfo":{"name":"s","version":"1"}}}`)
+	say(c2s, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	say(c2s, `{"jsonrpc":"2.0","id":2,"method":"resources/subscribe","params":{"uri":"a://1"}}`)
+	say(s2c, `{"jsonrpc":"2.0","id":2,"result":{}}`)
+	say(c2s, `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"race"}}`)
+	for leg := 1; leg <= 3; leg++ {
+		say(s2c, `{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"a://1"}}`)
+		say(c2s, `{"jsonrpc":"2.0","id":%d,"method":"resources/read","params":{"uri":"a://1"}}`, leg+3)
+		say(s2c, `{"jsonrpc":"2.0","id":%d,"result":{"contents":[{"uri":"a://1","text":"leg %d"}]}}`, leg+3, leg)
+	}
+	say(s2c, `{"jsonrpc":"2.0","id":3,"result":{"content":[]}}`)
+	for fault, want := range map[string]string{
+		"reads, keeps the last":   "DIFFERENT OUTPUT: the client prints otherwise than in the recorded order; reproduced 3 times out of 3\n  it goes by an old answer that has come behind a newer one\n  line 1 is\n    leg 1\n  and if the two answers are the same\n    leg 3\n",
+		"reads, keeps the newest": "2 orders",
+		"reads, prints each":      "2 orders",
+	} {
+		report, err := ExploreClient(counterClient(fault), *events, Options{Token: "x1.late10", SameOutput: true})
+		if err != nil || !strings.HasPrefix(report.Text(), want) {
+			t.Errorf("%s: %v, found:\n%s", fault, err, report.Text())
+		}
+	}
+}

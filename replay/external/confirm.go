@@ -276,6 +276,31 @@ func (x *explorer) otherThanLate(overdue Choice, played play) (*fault, error) {
 	return &fault{kind: Different, look: procfs.Look{Activity: procfs.Ended}, about: "an answer that it has given up", detail: detail}, nil
 }
 
+// isOvertaken reports whether an answer to a list or a resource was kept back until a newer one had come, and nothing is wrong yet.
+func isOvertaken(late Choice, played play) bool {
+	at := slices.IndexFunc(played.frames, func(f frame) bool { return f.seq == late.First })
+	return late.Kind == Late && at >= 0 && played.found == nil && !played.isUnjudged && slices.ContainsFunc(played.frames[:at], func(f frame) bool {
+		return f.page != "" && f.page == played.frames[at].page && f.seq > late.First
+	})
+}
+
+// otherThanFresh finds what a client prints that gets the answer to an earlier request behind that to a later one. If it prints
+// each as it comes, it prints what it prints in the recorded order; if it keeps the latest, it prints what it prints where the
+// late answer is as new as the other.
+func (x *explorer) otherThanFresh(late Choice, played play) (*fault, error) {
+	fresh, err := x.peer.play(Schedule{late, {Kind: Fresh, First: late.First, Last: late.First}}, played.patience)
+	if err != nil || fresh.found != nil || fresh.isUnjudged {
+		return nil, err
+	}
+	for _, legal := range []string{x.plain.output, fresh.output} {
+		if sortedLines(played.output) == sortedLines(legal) {
+			return nil, nil
+		}
+	}
+	detail := "it goes by an old answer that has come behind a newer one\n  " + strings.Replace(firstDifference(played.output, fresh.output), "in the recorded order", "if the two answers are the same", 1)
+	return &fault{kind: Different, look: procfs.Look{Activity: procfs.Ended}, about: "an old answer behind a newer one", detail: detail}, nil
+}
+
 // newWord shows the first line of an output with a word that the plain one does not have. "": there is none.
 func newWord(plain, output string) string {
 	words := strings.Fields(unnumbered(plain))
@@ -394,7 +419,7 @@ func (x *explorer) judge(schedule Schedule, played play) error {
 		return x.compareVisit(schedule, played)
 	case only == Reopen || only == Part:
 		return x.compareAnswers(schedule, played)
-	case only == Between: // what the call has changed shows in the answers to others
+	case only == Between, only == Desert: // what the call has changed shows in the answers to others
 		return nil
 	case played.isUnjudged && !x.plain.isUnjudged, same(played.answers, x.plain.answers, x.unstable):
 		return nil

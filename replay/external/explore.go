@@ -450,6 +450,9 @@ func (x *explorer) playOnce(schedule Schedule, patience child.Patience) (play, e
 	if err == nil && len(schedule) == 1 && schedule[0].Kind == Overdue && played.isPassed {
 		played.found, err = x.otherThanLate(schedule[0], played)
 	}
+	if err == nil && x.SameOutput && len(schedule) == 1 && isOvertaken(schedule[0], played) {
+		played.found, err = x.otherThanFresh(schedule[0], played)
+	}
 	return played, err
 }
 

@@ -14,7 +14,7 @@ import (
 
 // guest is a second client of a server over HTTP, with a session of its own. It says hello as the recorded client does, and
 // makes one request, under the id of a request of that client, as clients of one SDK count alike. Or it subscribes to what that
-// client has subscribed to, and ends its session.
+// client has subscribed to, or makes a call of its, and ends its session.
 type guest struct {
 	client
 	turn      turn
@@ -22,7 +22,7 @@ type guest struct {
 	id        json.RawMessage   // of the request
 	replies   map[string][]byte // of the recorded client, by the method of the question
 	isWelcome bool              // it has an answer to its hello
-	isLeaving bool              // it makes no request, and ends its session when the other client has asked
+	isLeaving bool              // it ends its session when the other client has asked
 	isSent    bool              // the request has gone out
 	answer    string            // as it is compared; "": none so far
 }
@@ -79,6 +79,10 @@ func (p *player) invite(c Choice, frame transport.Frame) (beside []sending) {
 		p.awaitGuest(func() bool { return len(g.owed()) == 0 })
 	}
 	switch {
+	case c.Kind == Desert:
+		p.sendGuest()
+		p.awaitGuest(func() bool { return true }) // the call runs
+		g.isLeaving = true
 	case c.Kind == Part:
 		p.subscribeGuest()
 		g.isLeaving = true

@@ -59,6 +59,8 @@ type clientPlayer struct {
 	session *playedSession                     // with this start of the server
 	asked   map[*timeline.Call]uint64          // the recorded events of the server's questions
 	reads   map[*timeline.Call]standin.Reading // by the client's call
+	wants   map[*timeline.Call]string          // what it asks for, by the client's call
+	results map[string]json.RawMessage         // the latest recorded result, by what was asked for
 
 	renamed json.RawMessage // the recorded id of a question that has gone out under that of a call of the client; nil: there is none
 	newID   json.RawMessage // that one
@@ -215,6 +217,7 @@ func (p *clientPlayer) begin(start int) {
 	})
 	p.asked = map[*timeline.Call]uint64{}
 	p.reads = map[*timeline.Call]standin.Reading{}
+	p.wants, p.results = map[*timeline.Call]string{}, map[string]json.RawMessage{}
 	p.told = map[string]uint64{}
 	clear(p.play.missed)
 	p.subscribed = map[string]bool{}
@@ -281,6 +284,7 @@ func (p *clientPlayer) hear() (isMore bool) {
 				if m.Method == mcp.MethodSubscribe {
 					p.subscribed[m.Call.Target] = true
 				}
+				p.wants[m.Call] = wantOf(m.Message)
 				reading := standin.ReadingOf(m.Message)
 				p.reads[m.Call] = reading
 				if !reading.IsPage() {
@@ -320,6 +324,7 @@ func (p *clientPlayer) take(frames []transport.Frame) {
 			f = p.answerAgain(f)
 		} else {
 			f = p.answerAnew(seq, f)
+			p.noteResults(f)
 		}
 		p.ready = append(p.ready, sending{number: p.number, seq: seq, frame: f})
 		p.number++
@@ -452,6 +457,9 @@ func (p *clientPlayer) send(isStuck bool) bool {
 		s := p.ready[at]
 		p.ready = slices.Delete(p.ready, at, at+1)
 		s.frame = p.namesake(s)
+		if _, isFresh := p.chosen(Fresh, s.seq); isFresh {
+			s.frame = p.answerAnew(s.seq, s.frame)
+		}
 		chunk = append(append(chunk, p.askTwice(s)...), p.compose(s))
 		p.sent = max(p.sent, s.seq)
 		p.take(p.server.Wrote(s.number)) // others may follow it in the same write
@@ -538,6 +546,7 @@ func (p *clientPlayer) describe(s sending) {
 			if m.Call != nil {
 				p.calledOff = slices.DeleteFunc(p.calledOff, func(call *timeline.Call) bool { return call == m.Call })
 				about.what += nameOf(m.Call)
+				about.page = p.reads[m.Call].Page
 				about.isHello = m.Call.Method == mcp.MethodInitialize
 				if about.isHello {
 					p.changes = changeOf(m.Result)

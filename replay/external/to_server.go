@@ -288,7 +288,7 @@ func (p *player) send(chunk []sending) (how Choice) {
 				if p.http != nil {
 					p.http.cut(s.seq, true)
 				}
-			case Meet, Visit, Part:
+			case Meet, Visit, Part, Desert:
 				p.pauses = c.Kind == Visit
 				behind = append(behind, p.invite(c, s.frame)...)
 			case Roots:
