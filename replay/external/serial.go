@@ -37,22 +37,40 @@ func newSerial(peer peer, calls []uint64, unstable map[uint64]bool, patience chi
 	return s, true, nil
 }
 
-// explains reports whether the answers are those of some order.
+// explains reports whether the answers are those of some order. An answer may list what came in the order in which it came.
 func (s *serial) explains(answers map[uint64]string) bool {
-	return slices.ContainsFunc(s.outcomes, func(outcome map[uint64]string) bool { return same(outcome, answers, s.unstable) })
+	return slices.ContainsFunc(s.outcomes, func(outcome map[uint64]string) bool { return agree(outcome, answers, s.unstable, haveSameParts) })
 }
 
 // same reports whether two plays have the same answers, apart from those that are unstable.
 func same(a, b map[uint64]string, unstable map[uint64]bool) bool {
+	return agree(a, b, unstable, func(answer, other string) bool { return answer == other })
+}
+
+// agree reports whether two plays have answers to the same requests, and answers that are alike, apart from those that are unstable.
+func agree(a, b map[uint64]string, unstable map[uint64]bool, isAlike func(answer, other string) bool) bool {
 	differ := func(a, b map[uint64]string) bool {
 		for seq, answer := range a {
-			if other, isThere := b[seq]; !unstable[seq] && (!isThere || other != answer) {
+			if other, isThere := b[seq]; !unstable[seq] && (!isThere || !isAlike(answer, other)) {
 				return true
 			}
 		}
 		return false
 	}
 	return !differ(a, b) && !differ(b, a)
+}
+
+// haveSameParts reports whether two answers have the same parts, between commas, brackets and ends of lines, in whatever order.
+func haveSameParts(answer, other string) bool {
+	parts := func(text string) []string {
+		list := strings.FieldsFunc(strings.ReplaceAll(text, `\n`, "\n"), func(r rune) bool { return strings.ContainsRune(",\n[]{}", r) })
+		for i := range list {
+			list[i] = strings.TrimSpace(list[i])
+		}
+		slices.Sort(list)
+		return list
+	}
+	return answer == other || slices.Equal(parts(answer), parts(other))
 }
 
 // permutations returns the orders of a list, its own first.

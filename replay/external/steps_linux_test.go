@@ -50,7 +50,8 @@ func TestSteps(t *testing.T) {
 		{"x1.later5", "dies in its second step", ""},
 		{"x1.prompt5-7.step5@1", "dies of a call in its second step", "DIED: the server ended: exit status 3"},
 		{"x1.prompt5-7.step5@1", "dies in its second step", ""},
-		{"x1.later5.step5@9", "dies in its second step", ""}, // it has not so many
+		{"x1.prompt5-7.step5@1", "drops what runs at its end", ""}, // the client waits for both before it ends
+		{"x1.later5.step5@9", "dies in its second step", ""},       // it has not so many
 	} {
 		report, err := Explore(counter(row.fault), callsOf("steps", "get"), Options{Token: row.token})
 		if err != nil || !strings.HasPrefix(report.Text(), row.want) || report.Passed() != (row.want == "") {
@@ -70,6 +71,21 @@ func TestSteps(t *testing.T) {
 	}
 	if got := strings.Join(words, " "); got != "x1.later5.step5@1 x1.prompt5-7.step5@1" {
 		t.Errorf("the orders with steps are %q", got)
+	}
+}
+
+// TestExplains: an order explains answers that list the same in another order, and no others.
+func TestExplains(t *testing.T) {
+	s := &serial{outcomes: []map[uint64]string{{7: `{"text":"rose: Ines, Jakob, Ines, Jakob\nlily: empty"}`, 9: `["a","b"]`}}}
+	for row, want := range map[[2]string]bool{
+		{`{"text":"rose: Ines, Ines, Jakob, Jakob\nlily: empty"}`, `["b","a"]`}: true,
+		{`{"text":"rose: Ines, Ines, Jakob\nlily: empty"}`, `["a","b"]`}:        false,
+		{`{"text":"rose: Ines, Jakob, Ines, Jakob\nlily: Ines"}`, `["a","b"]`}:  false,
+		{`{"text":"rose: Ines, Jakob, Ines, Jakob\nlily: empty"}`, ""}:          false,
+	} {
+		if got := s.explains(map[uint64]string{7: row[0], 9: row[1]}); got != want {
+			t.Errorf("%q: %t", row, got)
+		}
 	}
 }
 

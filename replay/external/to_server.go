@@ -140,8 +140,9 @@ func (p *player) resume() bool {
 	p.play.trace.mute(false)
 	p.until = 0
 	p.release()
-	for _, request := range p.requests {
-		request.isAhead = false
+	for _, r := range p.owed() {
+		wasHeld = wasHeld || r.isAhead // the client waits for all answers before it ends
+		r.isAhead = false
 	}
 	return wasHeld
 }
