@@ -268,7 +268,7 @@ func (p *clientPlayer) judgeEnd() error {
 		return fmt.Errorf("the client ended without asking the server at %s: %s", p.mark, cmp.Or(p.process.Status(), "exit status 0")+p.errorText())
 	case p.start == 0:
 		return fmt.Errorf("the client ended without starting %s as its server: %s", p.mark, cmp.Or(p.process.Status(), "exit status 0")+p.errorText())
-	case p.play.status == "" || (p.isClosed || p.isKeptBack()) && isExit || p.http != nil && isExit && p.mayFail():
+	case p.play.status == "" || (p.isClosed || p.gaveUp()) && isExit || p.http != nil && isExit && p.mayFail():
 		return nil
 	}
 	kind := Died

@@ -40,6 +40,7 @@ type clientPlayer struct {
 	http        *httpPlay          // nil: over stdio
 	isClosed    bool               // the server has ended by a choice
 	isOver      bool               // this server has ended
+	isTimed     bool               // the client has had nothing to do but to wait for its timer since it was sent something
 
 	start   int  // which start of the server this is; 0: there was none
 	first   int  // the start with the schedule
@@ -179,6 +180,7 @@ func (p *clientPlayer) run() error {
 		case isOpen && p.send(false):
 		case isOpen && p.isTicking(look, time.Since(since)) && p.send(true):
 		case p.patience.IsWorthIt(look, time.Since(since)):
+			p.isTimed = true
 			time.Sleep(500 * time.Microsecond) // until its timer, or what is outside, has moved it
 			continue
 		case isOpen && p.send(true):
@@ -382,9 +384,9 @@ func (p *clientPlayer) isPassed(late sending) bool {
 	return isPassed
 }
 
-// isKeptBack reports whether an answer that the client waits for is kept back by the schedule.
-func (p *clientPlayer) isKeptBack() bool {
-	return slices.ContainsFunc(p.ready, func(s sending) bool {
+// gaveUp reports whether an answer is kept back by the schedule, and the client has done by itself, on a timer, what it did last.
+func (p *clientPlayer) gaveUp() bool {
+	return p.isTimed && slices.ContainsFunc(p.ready, func(s sending) bool {
 		_, isLate := p.chosen(Late, s.seq)
 		_, isOverdue := p.chosen(Overdue, s.seq)
 		return s.seq != 0 && (isLate || isOverdue)
@@ -506,6 +508,7 @@ func (p *clientPlayer) write(chunk []outgoing) {
 		}
 		p.play.trace.wrote(frames)
 	}
+	p.isTimed = false
 	p.line.send(chunk, func() { _, _ = p.process.Settle(p.patience) })
 }
 

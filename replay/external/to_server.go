@@ -261,6 +261,7 @@ func (p *player) send(chunk []sending) (how Choice) {
 			if c.First != s.seq {
 				continue
 			}
+			behind = append(behind, p.besides(c, s, requests)...)
 			switch c.Kind {
 			case Split:
 				splits = append(splits, c.At)
@@ -270,8 +271,6 @@ func (p *player) send(chunk []sending) (how Choice) {
 				}
 			case Sip:
 				p.beginSipping()
-			case Flood:
-				behind = append(behind, p.flood(c, s)...)
 			case Step:
 				p.steps = c.At
 			case Unread:
@@ -283,17 +282,10 @@ func (p *player) send(chunk []sending) (how Choice) {
 				p.callBetween(c, s.frame)
 			case Rewalk:
 				p.walkAgain(about.what, s.frame)
-			case Cancel:
-				behind = append(behind, p.cancel(requests)...)
 			case Cut:
 				if p.http != nil {
 					p.http.cut(s.seq, true)
 				}
-			case Meet, Visit, Part, Desert:
-				p.pauses = c.Kind == Visit
-				behind = append(behind, p.invite(c, s.frame)...)
-			case Roots:
-				behind = append(behind, p.notify(mcp.NotificationRootsListChanged))
 			case Away:
 				if p.http != nil {
 					p.http.cut(s.seq, true)
@@ -324,6 +316,22 @@ func (p *player) send(chunk []sending) (how Choice) {
 	p.goOn(chunk)
 	p.play.trace.mute(p.process.Unread)
 	return how
+}
+
+// besides returns what goes out in the same write behind a frame, by a choice at that.
+func (p *player) besides(c Choice, s sending, requests []*request) []sending {
+	switch c.Kind {
+	case Cancel:
+		return p.cancel(requests)
+	case Roots:
+		return []sending{p.notify(mcp.NotificationRootsListChanged)}
+	case Flood:
+		return p.flood(c, s)
+	case Meet, Visit, Part, Desert:
+		p.pauses = c.Kind == Visit
+		return p.invite(c, s.frame)
+	}
+	return nil
 }
 
 // goOn ends what the client has held up until one of some frames had gone out.
