@@ -115,6 +115,8 @@ func (c *Caller) answered(method string, m transport.Message) (frames []transpor
 		name, version := transport.MemberText(m.Result, mcp.MemberServerInfo, "name"), transport.MemberText(m.Result, mcp.MemberServerInfo, "version")
 		c.offer.Server = strings.TrimSpace(name + " " + version)
 		c.offer.Revision = transport.MemberText(m.Result, mcp.MemberProtocolVersion)
+		c.offer.Logs = transport.Member(m.Result, "capabilities", "logging") != nil
+		c.offer.Completes = transport.Member(m.Result, "capabilities", "completions") != nil
 		c.offer.Updates = string(transport.Member(m.Result, "capabilities", "resources", "subscribe")) == "true"
 		frames = append(frames, message(`"method":%q`, nil, mcp.NotificationInitialized))
 		for _, list := range lists {
@@ -170,6 +172,7 @@ func (c *Caller) listed(method string, result json.RawMessage) {
 		for _, p := range page.Prompts {
 			offered := OfferedPrompt{Name: p.Name}
 			for _, argument := range p.Arguments {
+				offered.Arguments = append(offered.Arguments, argument.Name)
 				if argument.Required {
 					offered.Needs = append(offered.Needs, argument.Name)
 				}

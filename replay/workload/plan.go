@@ -20,6 +20,8 @@ type Offer struct {
 	Prompts   []OfferedPrompt
 	Resources []string // URIs
 	Updates   bool     // it tells who subscribes to a resource when that changes
+	Logs      bool     // it sends log messages
+	Completes bool     // it completes arguments
 }
 
 // OfferedTool is a tool as a server lists it.
@@ -30,10 +32,11 @@ type OfferedTool struct {
 	IsOutward  bool            // it says that it reaches out, to an open world
 }
 
-// OfferedPrompt is a prompt as a server lists it, with the names of the arguments that it needs.
+// OfferedPrompt is a prompt as a server lists it, with the names of its arguments and of those that it needs.
 type OfferedPrompt struct {
-	Name  string
-	Needs []string
+	Name      string
+	Arguments []string
+	Needs     []string
 }
 
 // Wishes are what a user says of the calls.
@@ -111,6 +114,9 @@ const mostTools, mostPairs, mostOthers, mostReads = 12, 4, 2, 4
 // for the next it does not have then. The client is subscribed to a resource as long as it calls tools.
 func Choose(offer Offer, wishes Wishes) Agenda {
 	var a Agenda
+	if offer.Logs {
+		a.add(AgendaItem{Method: mcp.MethodSetLogLevel, Params: object("level", text("debug"))})
+	}
 	for _, uri := range offer.Resources[:min(len(offer.Resources), mostOthers)] {
 		a.add(AgendaItem{Method: mcp.MethodReadResource, Target: uri, Params: object("uri", text(uri))})
 	}
@@ -122,6 +128,7 @@ func Choose(offer Offer, wishes Wishes) Agenda {
 		encoded, _ := json.Marshal(arguments) // texts
 		a.add(AgendaItem{Method: mcp.MethodGetPrompt, Target: prompt.Name, Params: object("name", text(prompt.Name), "arguments", encoded)})
 	}
+	a.addCompletions(offer)
 	subscribe := func(method string) {
 		if offer.Updates && len(offer.Resources) > 0 {
 			a.add(AgendaItem{Method: method, Target: offer.Resources[0], Params: object("uri", text(offer.Resources[0]))})
@@ -134,6 +141,24 @@ func Choose(offer Offer, wishes Wishes) Agenda {
 	a.addVariants(others)
 	subscribe(mcp.MethodUnsubscribe)
 	return a
+}
+
+// addCompletions adds the completions of an argument, as while somebody types two letters.
+func (a *Agenda) addCompletions(offer Offer) {
+	at := slices.IndexFunc(offer.Prompts, func(p OfferedPrompt) bool { return len(p.Arguments) > 0 })
+	if !offer.Completes || at < 0 {
+		return
+	}
+	prompt := offer.Prompts[at]
+	ref := object("type", text("ref/prompt"), "name", text(prompt.Name))
+	for _, typed := range []string{"a", "ab"} {
+		params := object("ref", ref, "argument", object("name", text(prompt.Arguments[0]), "value", text(typed)))
+		item := AgendaItem{Method: mcp.MethodComplete, Target: prompt.Name, Params: params}
+		if typed == "a" {
+			item.How = Beside
+		}
+		a.add(item)
+	}
 }
 
 // addTools adds the calls of the tools, those that the user names first.
@@ -284,7 +309,10 @@ func (a Agenda) Text() string {
 	var again []string
 	how := ""
 	for _, item := range a.Items {
-		if item.Again && item.HasProgress {
+		if !item.Again {
+			continue
+		}
+		if item.HasProgress {
 			how = ", with progress"
 		}
 		switch name := strings.TrimSpace(item.Method + " " + phrase.Name(item.Target)); item.How {

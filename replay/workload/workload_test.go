@@ -2,6 +2,7 @@ package workload
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -235,6 +236,38 @@ func TestUpdates(t *testing.T) {
 		"tools/call write, tools/call write, tools/call write, tools/call write, notifications/cancelled, tools/call write, resources/unsubscribe a://1"
 	if got := strings.Join(methods, ", "); got != want {
 		t.Errorf("the client says\n%s\nwant\n%s", got, want)
+	}
+}
+
+// TestCompletions: the client asks for all log messages, and for the completions of an argument while somebody types two letters.
+func TestCompletions(t *testing.T) {
+	var agenda Agenda
+	c := NewCaller(func(o Offer) Agenda { agenda = Choose(o, Wishes{}); return agenda })
+	c.Start()
+	var said []string
+	for _, frame := range []string{
+		`{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{"logging":{},"completions":{},"prompts":{},"tools":{}},"serverInfo":{"name":"s","version":"2"}}}`,
+		`{"jsonrpc":"2.0","id":2,"result":{"tools":[{"name":"read","annotations":{"readOnlyHint":true}}]}}`,
+		`{"jsonrpc":"2.0","id":3,"result":{"prompts":[{"name":"none"},{"name":"p","arguments":[{"name":"x"}]}]}}`,
+	} {
+		for _, f := range c.Receive(transport.Frame{Bytes: []byte(frame)}) {
+			said = append(said, string(f.Bytes))
+		}
+	}
+	for _, want := range []string{
+		`{"jsonrpc":"2.0","id":4,"method":"logging/setLevel","params":{"level":"debug"}}`,
+		`{"jsonrpc":"2.0","id":7,"method":"completion/complete","params":{"ref":{"type":"ref/prompt","name":"p"},"argument":{"name":"x","value":"a"}}}`,
+		`{"jsonrpc":"2.0","id":8,"method":"completion/complete","params":{"ref":{"type":"ref/prompt","name":"p"},"argument":{"name":"x","value":"ab"}}}`,
+	} {
+		if !slices.Contains(said, want) {
+			t.Errorf("the client does not say %s, but\n%s", want, strings.Join(said, "\n"))
+		}
+	}
+	if at := slices.Index(said, `{"jsonrpc":"2.0","id":7,"method":"completion/complete","params":{"ref":{"type":"ref/prompt","name":"p"},"argument":{"name":"x","value":"a"}}}`); at < 0 || c.Together(at+1) != at+2 {
+		t.Errorf("the two completions do not go out together: %v", c.together)
+	}
+	if text := agenda.Text(); strings.Contains(text, "completion/complete p twice at once") {
+		t.Errorf("the agenda has two completions for one:\n%s", text)
 	}
 }
 
