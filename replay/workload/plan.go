@@ -331,9 +331,11 @@ func (item AgendaItem) words() string {
 	words := strings.TrimSpace(item.Method + " " + phrase.Name(item.Target))
 	value, err := mcp.Value(item.Params)
 	members, _ := value.(map[string]any)
-	if arguments, isThere := members["arguments"]; err == nil && isThere {
-		encoded, _ := json.Marshal(arguments)
-		words += " " + phrase.Clip(string(encoded), mostShown)
+	for _, member := range []string{"arguments", "argument"} {
+		if arguments, isThere := members[member]; err == nil && isThere {
+			encoded, _ := json.Marshal(arguments)
+			words += " " + phrase.Clip(string(encoded), mostShown)
+		}
 	}
 	return words
 }
