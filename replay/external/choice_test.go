@@ -63,8 +63,8 @@ func TestList(t *testing.T) {
 	frames := []frame{
 		{seq: 2, isRequest: true, isHello: true, split: 4, beside: []uint64{2}},
 		{seq: 4, split: 4, beside: []uint64{4, 5, 7}, questions: 1},
-		{seq: 5, isRequest: true, split: 4, beside: []uint64{5, 7}},
-		{seq: 7, isRequest: true, split: 4, beside: []uint64{7}},
+		{seq: 5, isRequest: true, what: "a", split: 4, beside: []uint64{5, 7}},
+		{seq: 7, isRequest: true, what: "b", split: 4, beside: []uint64{7}},
 	}
 	got := list(serverPeer{}.choices(frames), 90, rand.New(rand.NewPCG(1, 1)))
 	alone, beside := 0, 0
@@ -92,9 +92,9 @@ func TestList(t *testing.T) {
 	if beside <= (len(got)-alone)/2 {
 		t.Errorf("%d of %d orders with several choices have two about the same messages", beside, len(got)-alone)
 	}
-	// Two pairs, a triple, four ends, two at rest, four cancellations, one of each of two, one end behind two, one of twelve at once, four splits, one hold, one question declined, two unread, one SIGTERM, one
-	// closed output, one cancellation that crossed the answer.
-	if alone != 28 || len(got) != 90 {
+	// Two pairs, a triple, four ends, two at rest, four cancellations, one of the first of two, one end behind two, two in the other order, four splits, one hold, one call while
+	// the client is busy, one under its question's id, one question declined, two unread, two SIGTERMs, two closed outputs, two cancellations that crossed the answer.
+	if alone != 32 || len(got) != 90 {
 		t.Errorf("%d of %d orders have one choice", alone, len(got))
 	}
 }
@@ -172,9 +172,9 @@ func TestChoices(t *testing.T) {
 		{"a request", stdio, []frame{{seq: 4, isRequest: true, split: 1}}, "end4 endrest4 cancel4 later4 split4@1 unread4-4 term4 gone4 crossed4"},
 		{"initialize", stdio, []frame{hello}, "end1"},
 		{"a call of three steps", web, []frame{{seq: 4, isRequest: true, rests: 3, what: "a", beside: []uint64{4, 5}}, {seq: 5, what: "b"}},
-			"join4-5 end4 end5 cancel4 later4 later4.step4@1 prompt4-5.step4@1 later4.step4@2 prompt4-5.step4@2 deaf4 reopen4 unread4-5 hangup4 part4 desert4 crossed4"},
+			"join4-5 end4 end5 cancel4 later4 prompt4-5.step4@0 later4.step4@1 prompt4-5.step4@1 later4.step4@2 prompt4-5.step4@2 deaf4 reopen4 unread4-5 hangup4 part4 desert4 crossed4"},
 		{"a request that comes again", stdio, []frame{{seq: 4, isRequest: true, what: "a"}, {seq: 5, isRequest: true, what: "a"}, {seq: 6, isRequest: true, what: "b"}},
-			"end4 end5 end6 endrest4 endrest5 endrest6 cancel4 cancel5 cancel6 later4 later5 later6 flood4@12 unread4-6 unread5-6 unread6-6 term4 term6 gone4 gone6 crossed4 crossed6"},
+			"end4 end5 end6 endrest4 endrest5 endrest6 cancel4 cancel5 cancel6 later4 later5 later6 flood4@12 flood4@12.later4 unread4-6 unread5-6 unread6-6 term4 term6 gone4 gone6 crossed4 crossed6"},
 		{"one behind which the server asks", stdio, []frame{{seq: 4, questions: 1}, {seq: 5}, {seq: 6}, {seq: 7}, {seq: 8}}, "end4 end5 end6 end7 end8 hold4-7 refuse4"},
 		{"one behind which it asks twice", stdio, []frame{{seq: 4, questions: 2}}, "end4 hold4-4 refuse4 reverse4"},
 		{"the same over HTTP", web, []frame{{seq: 4, questions: 2}}, "end4 hold4-4 refuse4"},
@@ -188,9 +188,9 @@ func TestChoices(t *testing.T) {
 			"end4 end5 end6 end7 rewalk4 between4-5 between4-7"},
 		{"a page of a list that comes twice", web, []frame{{seq: 4, isPage: true, what: "a"}, {seq: 5, isPage: true, what: "a"}}, "end4 end5 rewalk4"},
 		{"one behind which it tells something", stdio, []frame{{seq: 1, isHello: true}, {seq: 4, isRequest: true, isTold: true, what: "a", beside: []uint64{4, 5}}, {seq: 5, isHello: true, isRequest: true, what: "a"}},
-			"join4-5 end1 end4 end5 endrest4 cancel4 later4 prompt4-5 quit4-5 quit5-4 leave4-5 flood4@12 unread4-5 term4 gone4 crossed4"},
+			"join4-5 end1 end4 end5 endrest4 cancel4 later4 prompt4-5 quit4-5 quit5-4 leave4-5 flood4@12 flood4@12.later4 unread4-5 term4 gone4 crossed4"},
 		{"two with long answers", stdio, []frame{{seq: 4, isRequest: true, size: 3000, what: "a", beside: []uint64{4, 5}}, {seq: 5, isHello: true, isRequest: true, size: 3000, what: "a"}},
-			"join4-5 end4 end5 endrest4 cancel4 later4 quit4-5 quit5-4 leave4-5 sip4-5 flood4@12 unread4-5 term4 gone4 crossed4"},
+			"join4-5 end4 end5 endrest4 cancel4 later4 quit4-5 quit5-4 leave4-5 sip4-5 flood4@12 flood4@12.later4 unread4-5 term4 gone4 crossed4"},
 		{"one behind which a list changes", stdio, []frame{{seq: 4, hasChange: true}}, "end4 relist4"},
 		{"two requests over HTTP", web, []frame{{seq: 4, isRequest: true, what: "a"}, {seq: 5, isRequest: true, what: "b"}},
 			"end4 end5 cancel4 cancel5 later4 later5 deaf4 reopen4 unread4-5 unread5-5 hangup4 hangup5 meet4-5 meet5-4 part4 part5 crossed4 crossed5"},

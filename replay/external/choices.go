@@ -150,7 +150,8 @@ func (s serverPeer) addAboutCall(made choices, frames []frame, i int) {
 	}
 	isAgain := func(other frame) bool { return other.what == f.what && other.isRequest }
 	if !isWeb && slices.ContainsFunc(frames[i+1:], isAgain) && made.isNew(Flood, f.what) { // it may be called more than once
-		made.add(Choice{Kind: Flood, First: f.seq, Last: f.seq, At: copies})
+		flood := Choice{Kind: Flood, First: f.seq, Last: f.seq, At: copies}
+		made.byKind[Flood] = append(made.byKind[Flood], Schedule{flood}, Schedule{flood, {Kind: LateCancel, First: f.seq, Last: f.seq}}) // also those that wait for their turn
 	}
 	if isWeb {
 		made.at(HangUp, f)
@@ -186,28 +187,36 @@ func (s serverPeer) addAboutCall(made choices, frames []frame, i int) {
 	}
 }
 
-// addSteps adds what comes in the middle of a call that takes several steps: its cancellation, alone and with another call of its
-// tool, and the next message. Of each tool one call is enough.
+// addSteps adds what comes in the middle of a call that takes time: its cancellation, alone and with another call of its tool, between
+// two of its steps, and the next message there or at once. Of each tool one call is enough. Where it changes what the client is
+// told the changes of, and the next message is such a call, too, that must be told as well.
 func (s serverPeer) addSteps(made choices, frames []frame, i int) {
 	const most = 2
 	f := frames[i]
-	if f.rests < 2 || !made.isNew(Step, f.what) {
+	if f.rests == 0 || !made.isNew(Step, f.what) {
 		return
 	}
 	isOther := func(other frame) bool {
 		return other.what == f.what && slices.Contains(f.beside, other.seq) && !bytes.Equal(s.argumentsOf(f.seq), s.argumentsOf(other.seq))
 	}
-	for step := 1; step <= min(f.rests-1, most); step++ {
-		add := func(kind Kind, last frame) {
-			base := Choice{Kind: kind, First: f.seq, Last: last.seq}
-			made.byKind[Step] = append(made.byKind[Step], Schedule{base, {Kind: Step, First: f.seq, Last: f.seq, At: step}})
+	other := slices.IndexFunc(frames[i+1:], isOther)
+	hasNext := i+1 < len(frames) && slices.Contains(f.beside, frames[i+1].seq)
+	for at := 0; at <= min(f.rests-1, most); at++ {
+		step := Choice{Kind: Step, First: f.seq, Last: f.seq, At: at}
+		add := func(kind Kind, last frame, more ...Choice) {
+			made.byKind[Step] = append(made.byKind[Step], append(Schedule{{Kind: kind, First: f.seq, Last: last.seq}, step}, more...))
 		}
-		add(LateCancel, f)
-		if at := slices.IndexFunc(frames[i+1:], isOther); at >= 0 {
-			add(Quit, frames[i+1+at])
+		if at > 0 {
+			add(LateCancel, f)
 		}
-		if i+1 < len(frames) && slices.Contains(f.beside, frames[i+1].seq) {
+		if at > 0 && other >= 0 {
+			add(Quit, frames[i+1+other])
+		}
+		if hasNext {
 			add(Prompt, frames[i+1])
+		}
+		if next := min(i+1, len(frames)-1); hasNext && at == 0 && f.hasChange && frames[next].what == f.what {
+			add(Prompt, frames[next], Choice{Kind: Relist, First: frames[next].seq, Last: frames[next].seq})
 		}
 	}
 }
@@ -323,7 +332,10 @@ func (s serverPeer) words(c Choice, name func(uint64) string) string {
 	case Flood:
 		return fmt.Sprintf("%s goes out %d times at once, and the client reads a page, through a pipe of 4 KiB, whenever the server can do nothing more", first, c.At)
 	case Step:
-		return fmt.Sprintf("it does so when the server has moved by itself %s behind %s, and sleeps again", phrase.Plural(c.At, "time"), first)
+		if c.At == 0 {
+			return fmt.Sprintf("not then, but when the server sleeps with %s", first)
+		}
+		return fmt.Sprintf("not then, but when the server has moved by itself %s behind %s, and sleeps again", phrase.Plural(c.At, "time"), first)
 	case Swap:
 		return fmt.Sprintf("%s arrives together with %s, and in front of it", last, first)
 	case Crossed:

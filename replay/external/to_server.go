@@ -55,12 +55,13 @@ type player struct {
 
 // manner is what the client does behind the frames that it has sent last, until it sends others.
 type manner struct {
-	reverse  bool       // it answers the questions when the server is at rest, the last one first
-	refuse   bool       // it answers them with an error
-	moves    bool       // its roots change when the server has asked for them
-	isInTurn bool       // and it answers that question before the next one about them
-	pauses   bool       // it goes on when the server has no timers
-	steps    int        // it does what it does at rest, or when it is told something, when the server has come to rest more often
+	reverse  bool // it answers the questions when the server is at rest, the last one first
+	refuse   bool // it answers them with an error
+	moves    bool // its roots change when the server has asked for them
+	isInTurn bool // and it answers that question before the next one about them
+	pauses   bool // it goes on when the server has no timers
+	isPaced  bool // it does what it does at rest, or when it is told something, when the server has come to rest more often than steps
+	steps    int
 	rests    int        // how many times that has
 	floods   bool       // it reads nothing as long as the server has timers
 	from     int        // the first of these frames
@@ -272,7 +273,7 @@ func (p *player) send(chunk []sending) (how Choice) {
 			case Sip:
 				p.beginSipping()
 			case Step:
-				p.steps = c.At
+				p.isPaced, p.steps = true, c.At
 			case Unread:
 				p.process.Unread = true
 				p.until = c.Last
@@ -467,7 +468,7 @@ func (p *player) rest() (isOver bool) {
 		}
 		p.play.trace.rest(len(p.owed()) > 0)
 		isWorthIt := p.patience.IsWorthIt(look, time.Since(began))
-		if p.sip(isWorthIt) || p.move() || p.leaveStream() || !(isWorthIt && p.rests <= p.steps) && p.cancelLate() || p.cancelAnswered() || p.answerReversed() || p.sendGuestLate() || !isWorthIt && (p.answerLate() || p.listAgain()) {
+		if p.sip(isWorthIt) || p.move() || p.leaveStream() || !(isWorthIt && p.isPaced && p.rests <= p.steps) && p.cancelLate() || p.cancelAnswered() || p.answerReversed() || p.sendGuestLate() || !isWorthIt && (p.answerLate() || p.listAgain()) {
 			continue
 		}
 		if p.play.found != nil { // of a list

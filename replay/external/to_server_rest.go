@@ -104,7 +104,10 @@ func (p *player) meetQuestions(c Choice, requests []*request) {
 // isPrompted reports whether the server has told something for which the client sends its next message at once.
 func (p *player) isPrompted() bool {
 	last := len(p.play.frames) - 1
-	if len(p.prompt) == 0 || last < 0 || len(p.ready) == 0 || p.steps == 0 && !p.play.frames[last].isTold || p.rests <= p.steps && p.steps > 0 {
+	if len(p.prompt) == 0 || last < 0 || len(p.ready) == 0 {
+		return false
+	}
+	if isTime := p.play.frames[last].isTold; p.isPaced && p.rests <= p.steps || !p.isPaced && !isTime {
 		return false
 	}
 	for _, r := range p.prompt {

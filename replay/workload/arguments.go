@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"math/big"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -86,27 +87,59 @@ func otherArguments(schema, arguments json.RawMessage) (list []json.RawMessage) 
 	if !ok {
 		return nil
 	}
-	another := func(isNamed bool) json.RawMessage {
-		for _, name := range slices.Sorted(maps.Keys(o.properties)) {
-			was, isThere := o.members[name]
-			if !isNamed && (!isThere || ofName(name) != plainText) {
-				continue
-			}
-			for _, value := range o.others(o.properties[name], was, isNamed) {
-				if changed := o.with(map[string]any{name: value}); changed != nil {
-					return changed
-				}
-			}
-		}
-		return nil
-	}
 	for _, isNamed := range []bool{false, true} {
-		changed := another(isNamed)
+		changed := o.another(isNamed, nil)
 		if changed != nil && (len(list) == 0 || !bytes.Equal(list[0], changed)) {
 			list = append(list, changed)
 		}
 	}
 	return list
+}
+
+// another returns the arguments with another value of one member that is not kept, if it knows any: where isNamed is set one of
+// several that the schema names, and else another text or number, but none that a file or an address may depend on.
+func (p parsed) another(isNamed bool, kept map[string]any) json.RawMessage {
+	for _, name := range slices.Sorted(maps.Keys(p.properties)) {
+		was, isThere := p.members[name]
+		if _, isKept := kept[name]; isKept || !isNamed && (!isThere || ofName(name) != plainText) {
+			continue
+		}
+		for _, value := range p.others(p.properties[name], was, isNamed) {
+			if changed := p.with(map[string]any{name: value}); changed != nil {
+				return changed
+			}
+		}
+	}
+	return nil
+}
+
+// otherAbout returns the arguments of a call for the same thing that another call is about: they have another value of a member
+// that the other call has not; nil if it knows none.
+func otherAbout(schema, arguments, other json.RawMessage) json.RawMessage {
+	p, ok := parse(schema, arguments)
+	value, err := mcp.Value(other)
+	kept, isObject := value.(map[string]any)
+	if !ok || err != nil || !isObject {
+		return nil
+	}
+	if changed := p.another(false, kept); changed != nil {
+		return changed
+	}
+	return p.another(true, kept)
+}
+
+// shared returns how many members two calls have with the same value.
+func shared(arguments, other json.RawMessage) (count int) {
+	a, _ := mcp.Value(arguments)
+	b, _ := mcp.Value(other)
+	members, _ := a.(map[string]any)
+	others, _ := b.(map[string]any)
+	for name, value := range members {
+		if was, isThere := others[name]; isThere && reflect.DeepEqual(value, was) {
+			count++
+		}
+	}
+	return count
 }
 
 // exchanged returns arguments in which two members of one kind have each other's value, such as from and to: the two whose

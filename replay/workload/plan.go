@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
 	"github.com/mcprec/mcprec/transport/phrase"
 )
@@ -91,6 +92,7 @@ type AgendaItem struct {
 	HasProgress bool              // it asks for progress
 	reads       bool              // it is a call that changes nothing
 	others      []json.RawMessage // other params for the same target
+	schema      json.RawMessage   // of the arguments of a call
 }
 
 // Manner is how a request is made.
@@ -165,13 +167,12 @@ func (a *Agenda) addCompletions(offer Offer) {
 func (a *Agenda) addTools(offer Offer, wishes Wishes) {
 	omit := func(tool, why string) { a.Omitted = append(a.Omitted, Omission{tool, why}) }
 	call := func(tool string, arguments json.RawMessage, others []json.RawMessage) {
-		reads := slices.ContainsFunc(offer.Tools, func(t OfferedTool) bool { return t.Name == tool && t.IsReadOnly })
-		params := func(arguments json.RawMessage) json.RawMessage {
-			return object("name", text(tool), "arguments", arguments)
+		item := AgendaItem{Method: mcp.MethodCallTool, Target: tool, Params: callOf(tool, arguments)}
+		if i := slices.IndexFunc(offer.Tools, func(t OfferedTool) bool { return t.Name == tool }); i >= 0 {
+			item.reads, item.schema = offer.Tools[i].IsReadOnly, offer.Tools[i].Schema
 		}
-		item := AgendaItem{Method: mcp.MethodCallTool, Target: tool, Params: params(arguments), reads: reads}
 		for _, other := range others {
-			item.others = append(item.others, params(other))
+			item.others = append(item.others, callOf(tool, other))
 		}
 		a.add(item)
 	}
@@ -237,7 +238,8 @@ func (w Wishes) others(schema, arguments json.RawMessage) (list []json.RawMessag
 
 // addVariants makes some requests in other manners, calls with progress: in front of all calls two at once and then one with
 // other arguments, of some tools, and behind them one that is cancelled and then made once more. Behind a call that changes
-// something comes one that only reads what it has left. Where no tool is called these are other requests, or else pings.
+// something comes one that only reads what it has left, then one that changes it to something else, and another that reads.
+// Where no tool is called these are other requests, or else pings.
 func (a *Agenda) addVariants(others []AgendaItem) {
 	calls := a.Items
 	again := calls
@@ -265,9 +267,24 @@ func (a *Agenda) addVariants(others []AgendaItem) {
 	for i, item := range calls {
 		a.add(item)
 		isReadNext := i+1 < len(calls) && calls[i+1].reads
-		if isChange(item) && !isReadNext && len(reads) > 0 && count < mostReads {
-			with(reads[count%len(reads)], Alone)
-			count++
+		if !isChange(item) || len(reads) == 0 || count == mostReads {
+			continue
+		}
+		read := reads[count%len(reads)]
+		for _, other := range reads {
+			if shared(argumentsOf(item), argumentsOf(other)) > shared(argumentsOf(item), argumentsOf(read)) {
+				read = other
+			}
+		}
+		changed := otherAbout(item.schema, argumentsOf(item), argumentsOf(read))
+		if isReadNext && changed == nil {
+			continue
+		}
+		count++
+		with(read, Alone)
+		if changed != nil { // what is read in between is old, unless the two calls wait for each other
+			a.add(AgendaItem{Method: item.Method, Target: item.Target, Params: callOf(item.Target, changed)})
+			with(read, Alone)
 		}
 	}
 	last := again[len(again)-1]
@@ -279,6 +296,13 @@ func (a *Agenda) addVariants(others []AgendaItem) {
 }
 
 func (a *Agenda) add(item AgendaItem) { a.Items = append(a.Items, item) }
+
+// callOf returns the params of a call of a tool.
+func callOf(tool string, arguments json.RawMessage) json.RawMessage {
+	return object("name", text(tool), "arguments", arguments)
+}
+
+func argumentsOf(item AgendaItem) json.RawMessage { return transport.Member(item.Params, "arguments") }
 
 // object writes a JSON object of names and values in turn.
 func object(members ...any) json.RawMessage {

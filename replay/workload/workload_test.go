@@ -312,12 +312,27 @@ func TestExchanged(t *testing.T) {
 
 // TestReadsBehind holds that what only reads comes once more behind what changes something.
 func TestReadsBehind(t *testing.T) {
-	agenda := Choose(Offer{Tools: []OfferedTool{{Name: "get", IsReadOnly: true}, {Name: "set"}}}, Wishes{AllTools: true})
-	var targets []string
-	for _, item := range agenda.Items {
-		targets = append(targets, item.Target)
+	const bell, cents = `"bell":{"type":"string","enum":["a","b"]}`, `"cents":{"type":"integer"}`
+	schema := func(properties string) json.RawMessage {
+		return json.RawMessage(`{"type":"object","properties":{` + properties + `},"required":["bell"]}`)
 	}
-	if got, want := strings.Join(targets, " "), "get get set set get set get set set get"; got != want {
-		t.Errorf("the calls are %s, want %s", got, want)
+	for _, row := range []struct {
+		offer []OfferedTool
+		want  string
+	}{
+		{[]OfferedTool{{Name: "get", IsReadOnly: true}, {Name: "set"}}, "get{} get{} set{} set{} get{} set{} get{} set{} set{} get{}"},
+		{ // the value is another, of the same bell, behind one that reads that bell
+			[]OfferedTool{{Name: "all", IsReadOnly: true}, {Name: "set", Schema: schema(bell + "," + cents + `,"x":{"type":"string","enum":["u","v"]}`)}, {Name: "get", Schema: schema(bell), IsReadOnly: true}},
+			`all{} all{} set{"bell":"a"} set{"bell":"a"} set{"bell":"b"} get{"bell":"a"} get{"bell":"a"} get{"bell":"b"} all{} ` +
+				`set{"bell":"a"} get{"bell":"a"} set{"bell":"a","x":"v"} get{"bell":"a"} get{"bell":"a"} get{"bell":"a"} get{"bell":"a"}`,
+		},
+	} {
+		var calls []string
+		for _, item := range Choose(Offer{Tools: row.offer}, Wishes{AllTools: true}).Items {
+			calls = append(calls, item.Target+string(argumentsOf(item)))
+		}
+		if got := strings.Join(calls, " "); got != row.want {
+			t.Errorf("the calls are %s, want %s", got, row.want)
+		}
 	}
 }
