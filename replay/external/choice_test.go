@@ -172,7 +172,7 @@ func TestChoices(t *testing.T) {
 		{"a request", stdio, []frame{{seq: 4, isRequest: true, split: 1}}, "end4 endrest4 cancel4 later4 split4@1 unread4-4 term4 gone4 crossed4"},
 		{"initialize", stdio, []frame{hello}, "end1"},
 		{"a call of three steps", web, []frame{{seq: 4, isRequest: true, rests: 3, what: "a", beside: []uint64{4, 5}}, {seq: 5, what: "b"}},
-			"join4-5 end4 end5 cancel4 later4 prompt4-5.step4@0 later4.step4@1 prompt4-5.step4@1 later4.step4@2 prompt4-5.step4@2 deaf4 reopen4 unread4-5 hangup4 part4 desert4 crossed4"},
+			"join4-5 end4 end5 cancel4 later4 prompt4-5.step4@0 later4.step4@1 prompt4-5.step4@1 later4.step4@2 prompt4-5.step4@2 deaf4 reopen4 unread4-5 hangup4 part4 desert4 clash4 crossed4"},
 		{"a request that comes again", stdio, []frame{{seq: 4, isRequest: true, what: "a"}, {seq: 5, isRequest: true, what: "a"}, {seq: 6, isRequest: true, what: "b"}},
 			"end4 end5 end6 endrest4 endrest5 endrest6 cancel4 cancel5 cancel6 later4 later5 later6 flood4@12 flood4@12.later4 unread4-6 unread5-6 unread6-6 term4 term6 gone4 gone6 crossed4 crossed6"},
 		{"one behind which the server asks", stdio, []frame{{seq: 4, questions: 1}, {seq: 5}, {seq: 6}, {seq: 7}, {seq: 8}}, "end4 end5 end6 end7 end8 hold4-7 refuse4"},

@@ -43,7 +43,7 @@ func (s serverPeer) choices(frames []frame) [][]Schedule {
 		together = slices.DeleteFunc(slices.Clone(frames), func(f frame) bool { return f.isHello })
 	}
 	return append(joins(together), made.inTurn(End, LateEnd, Cancel, LateCancel, Prompt, Quit, Step, Leave, Sip, Flood, Swap, Deaf, Reopen, Split, Hold, Busy, Alias, Withdraw, Refuse, Relist, Rewalk, Between, Moved, Roots,
-		Reverse, LastFirst, Unread, Cut, Away, HangUp, Meet, Visit, Part, Desert, Term, Gone, Crossed)...)
+		Reverse, LastFirst, Unread, Cut, Away, HangUp, Meet, Visit, Part, Desert, Clash, Term, Gone, Crossed)...)
 }
 
 // addAboutQuestions adds the choices about what the server asks and tells behind a frame.
@@ -177,6 +177,7 @@ func (s serverPeer) addAboutCall(made choices, frames []frame, i int) {
 	made.at(Part, f)
 	if f.rests > 0 {
 		made.at(Desert, f)
+		made.at(Clash, f)
 	}
 	if meet, ok := meeting(s.events, frames, f); ok {
 		made.add(meet)
@@ -362,6 +363,8 @@ func wordsOverHTTP(c Choice, first, last string) string {
 		return fmt.Sprintf("the client ends its standalone stream when the server sleeps with %s, and goes on without one", first)
 	case Reopen:
 		return fmt.Sprintf("the client opens another standalone stream when the server sleeps with %s, and ends the first one then, as after a lost connection", first)
+	case Clash:
+		return fmt.Sprintf("another client, with a session of its own, makes the call of %s under its id while that runs, and this client cancels its own when the server sleeps", first)
 	case Desert:
 		return fmt.Sprintf("another client makes the call of %s, and ends its session while that runs, when this one makes it", first)
 	case Part:

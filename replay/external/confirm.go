@@ -415,6 +415,8 @@ func (x *explorer) judge(schedule Schedule, played play) error {
 		return x.compareMeeting(schedule, played)
 	case only == Moved:
 		return x.compareMoved(schedule, played)
+	case only == Clash:
+		return x.compareClash(schedule, played)
 	case only == Visit:
 		return x.compareVisit(schedule, played)
 	case only == Reopen || only == Part:

@@ -499,6 +499,7 @@ var unequalWhen = map[Kind]string{
 	Quit:    "one of two calls at once is cancelled",
 	Prompt:  "the client goes on as soon as it is told something",
 	Part:    "another client ends its session at the same time",
+	Clash:   "another client cancels its call of the same id",
 	Between: "a call is made between two of its pages",
 	Moved:   "the roots change while the server asks for them, and its questions are answered in the other order",
 	Rewalk:  "the client begins a list again between two of its pages",

@@ -34,6 +34,7 @@ const (
 	atOnce turn = iota // together with the other client's
 	before             // and has its answer when the other client asks
 	after              // when the other client has its answer
+	during             // when the server is at rest with the other client's request
 )
 
 // The numbers of a guest's frames.
@@ -46,8 +47,8 @@ const (
 // guestAnswer is the place of a guest's answer in those of a play: no event has this number.
 const guestAnswer = 0
 
-// refused begins the answer of a guest that was not welcome.
-const refused = "refused: "
+// refused begins the answer of a guest that was not welcome, and unanswered that of one that got none.
+const refused, unanswered = "refused: ", "no answer"
 
 // invite brings another client, which says hello and comes to rest. It returns the request of that client if it is to go out
 // with a frame of the recorded one.
@@ -79,6 +80,8 @@ func (p *player) invite(c Choice, frame transport.Frame) (beside []sending) {
 		p.awaitGuest(func() bool { return len(g.owed()) == 0 })
 	}
 	switch {
+	case c.Kind == Clash:
+		g.turn = during
 	case c.Kind == Desert:
 		p.sendGuest()
 		p.awaitGuest(func() bool { return true }) // the call runs
@@ -129,6 +132,26 @@ func (p *player) sendGuestLate() bool {
 	return true
 }
 
+// clash makes the request of a guest beside that of the recorded client, under the same id, and cancels that one when the server is
+// at rest with both. It reports whether it did something.
+func (p *player) clash() bool {
+	g := p.guest
+	if g == nil || g.turn != during || g.answer != "" {
+		return false
+	}
+	if !g.isSent {
+		p.sendGuest()
+		return true
+	}
+	for _, r := range p.owed() {
+		if slices.ContainsFunc(p.schedule, func(c Choice) bool { return c.Kind == Clash && c.First == r.seq }) {
+			p.write(p.cancel([]*request{r}))
+			return true
+		}
+	}
+	return false
+}
+
 // partWithGuest waits for the answer to a guest, which is compared as those of the recorded client are.
 func (p *player) partWithGuest() {
 	g := p.guest
@@ -137,9 +160,9 @@ func (p *player) partWithGuest() {
 	}
 	p.awaitGuest(func() bool { return g.answer != "" })
 	if g.answer == "" {
-		g.answer = "nothing"
+		g.answer = unanswered
 		if how := g.outcome(guestRequest).how; how != "" {
-			g.answer = "no answer: " + how
+			g.answer += ": " + how
 		}
 	}
 	p.play.answers[guestAnswer] = g.answer

@@ -373,6 +373,25 @@ func (x *explorer) compareMeeting(schedule Schedule, played play) error {
 	return nil
 }
 
+// compareClash confirms that a server over HTTP does not answer a client whose call has the id of a call that another client has
+// cancelled.
+func (x *explorer) compareClash(schedule Schedule, played play) error {
+	found := &fault{kind: Unequal, events: []uint64{schedule[0].First}, look: procfs.Look{Activity: procfs.Ended}, at: Clash, about: "cancelled by another client"}
+	isLost := func(played play) bool { return strings.HasPrefix(played.answers[guestAnswer], unanswered) }
+	if x.told[x.keyOf(found)] || !isLost(played) {
+		return nil
+	}
+	defer x.watch(Unequal, schedule)()
+	held, err := x.repeat(schedule, isLost)
+	if err != nil || held < times {
+		return err
+	}
+	x.told[x.keyOf(found)] = true
+	found.detail = "the other client, which has cancelled nothing, gets " + played.answers[guestAnswer]
+	x.add(schedule, found, held, times, played)
+	return nil
+}
+
 // astray returns what a server tells another client in place of the recorded one: of a kind of notification that one gets fewer
 // than when the other has asked before, and the other gets more. "": nothing. Their texts are not compared: a number in them may
 // be given in the order in which the two ask.

@@ -328,7 +328,7 @@ func (p *player) besides(c Choice, s sending, requests []*request) []sending {
 		return []sending{p.notify(mcp.NotificationRootsListChanged)}
 	case Flood:
 		return p.flood(c, s)
-	case Meet, Visit, Part, Desert:
+	case Meet, Visit, Part, Desert, Clash:
 		p.pauses = c.Kind == Visit
 		return p.invite(c, s.frame)
 	}
@@ -468,7 +468,7 @@ func (p *player) rest() (isOver bool) {
 		}
 		p.play.trace.rest(len(p.owed()) > 0)
 		isWorthIt := p.patience.IsWorthIt(look, time.Since(began))
-		if p.sip(isWorthIt) || p.move() || p.leaveStream() || !(isWorthIt && p.isPaced && p.rests <= p.steps) && p.cancelLate() || p.cancelAnswered() || p.answerReversed() || p.sendGuestLate() || !isWorthIt && (p.answerLate() || p.listAgain()) {
+		if p.sip(isWorthIt) || p.move() || p.leaveStream() || !(isWorthIt && p.isPaced && p.rests <= p.steps) && p.cancelLate() || p.clash() || p.cancelAnswered() || p.answerReversed() || p.sendGuestLate() || !isWorthIt && (p.answerLate() || p.listAgain()) {
 			continue
 		}
 		if p.play.found != nil { // of a list
