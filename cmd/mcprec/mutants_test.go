@@ -111,7 +111,7 @@ var mutants = []struct {
 	{"arguments in front of the command are not unwrapped", "cmd/mcprec/internal/clientconfig/edit.go",
 		"	if at > 0 {\n		cut.from = s.entry", "	if at >= 0 {\n		cut.from = s.entry",
 		"cmd/mcprec/internal/clientconfig", "TestReformatted"},
-	{"a notification is never repeated", "replay/external/client.go",
+	{"a notification is never repeated", "replay/external/choices.go",
 		"		if f.isNotice {\n", "		if false {\n",
 		"replay/external", "TestChoices"},
 	{"a call that its client left after long is a note", "replay/why/open.go",
