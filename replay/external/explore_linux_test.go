@@ -203,6 +203,10 @@ func serve(fault string) (status int) {
 				if fault == "dies of a call in its second step" && isSecond.Load() {
 					return 3
 				}
+				if fault == "tells the third call what runs" && string(m.ID) == "3" {
+					answer(m, fmt.Sprintf(`{"content":[{"type":"text","text":"%d"}]}`, stepping.Load()))
+					continue
+				}
 				if fault == "has ten workers" && i >= 10 {
 					continue
 				}

@@ -16,18 +16,32 @@ import (
 	"github.com/mcprec/mcprec/transport/mcp"
 )
 
+// stepping counts the calls that take their steps.
+var stepping atomic.Int32
+
 // isSecond is set as long as a call is in the second of its two steps.
 var isSecond atomic.Bool
 
 // takeSteps answers a call behind two timers, and says so.
 func takeSteps(m transport.Message, done chan bool) {
 	const step = 500 * time.Millisecond // that a busy machine meets it: no result depends on it
+	stepping.Add(1)
 	time.Sleep(step)
 	isSecond.Store(true)
 	time.Sleep(step)
 	isSecond.Store(false)
+	stepping.Add(-1)
 	fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":{"content":[]}}`+"\n", m.ID)
 	done <- true
+}
+
+// TestPromptWaits holds that one message alone comes in the middle of a call: the one behind that waits for both.
+func TestPromptWaits(t *testing.T) {
+	t.Parallel()
+	report, err := Explore(counter("tells the third call what runs"), callsOf("steps", "get", "get"), Options{Token: "x1.prompt5-7.step5@0"})
+	if err != nil || !report.Passed() {
+		t.Errorf("%v, found:\n%s", err, report.Text())
+	}
 }
 
 // crowded is the failure of the last of more calls at once than are played in all orders, by fault.

@@ -66,6 +66,7 @@ type manner struct {
 	floods   bool       // it reads nothing as long as the server has timers
 	from     int        // the first of these frames
 	prompt   []*request // it goes on, and does not wait for the answers to these, when the server has told something
+	prompted []*request // it has gone on, and waits for the answers to these behind its next message
 	relist   bool       // it asks for what changes
 	listing  *listing   // what it asks for, of all that has changed the latest; nil: nothing
 }
@@ -246,6 +247,9 @@ func (p *player) send(chunk []sending) (how Choice) {
 	var behind []sending
 	var hangUps []*request
 	var splits []int
+	for _, r := range p.prompted {
+		r.isAhead = false // only this goes out beside it
+	}
 	p.manner = manner{from: len(p.play.frames)}
 	for i, s := range chunk {
 		s = p.underAlias(s)

@@ -113,7 +113,7 @@ func (p *player) isPrompted() bool {
 	for _, r := range p.prompt {
 		r.isAhead = true
 	}
-	p.prompt = nil
+	p.prompt, p.prompted = nil, p.prompt
 	return true
 }
 
