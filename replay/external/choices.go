@@ -333,10 +333,7 @@ func (s serverPeer) words(c Choice, name func(uint64) string) string {
 	case Flood:
 		return fmt.Sprintf("%s goes out %d times at once, and the client reads a page, through a pipe of 4 KiB, whenever the server can do nothing more", first, c.At)
 	case Step:
-		if c.At == 0 {
-			return fmt.Sprintf("not then, but when the server sleeps with %s", first)
-		}
-		return fmt.Sprintf("not then, but when the server has moved by itself %s behind %s, and sleeps again", phrase.Plural(c.At, "time"), first)
+		return stepWords(c, first)
 	case Swap:
 		return fmt.Sprintf("%s arrives together with %s, and in front of it", last, first)
 	case Crossed:
@@ -354,6 +351,13 @@ func (s serverPeer) words(c Choice, name func(uint64) string) string {
 		return fmt.Sprintf("the client closes the server's output, writes %s, and ends its own output when the server sleeps", first)
 	}
 	return wordsOverHTTP(c, first, last)
+}
+
+func stepWords(c Choice, first string) string {
+	if c.At == 0 {
+		return fmt.Sprintf("not then, but when the server sleeps with %s", first)
+	}
+	return fmt.Sprintf("not then, but when the server has moved by itself %s behind %s, and sleeps again", phrase.Plural(c.At, "time"), first)
 }
 
 // wordsOverHTTP says what a choice does that can be made over HTTP only, about two named frames.

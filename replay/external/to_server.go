@@ -472,7 +472,7 @@ func (p *player) rest() (isOver bool) {
 		}
 		p.play.trace.rest(len(p.owed()) > 0)
 		isWorthIt := p.patience.IsWorthIt(look, time.Since(began))
-		if p.sip(isWorthIt) || p.move() || p.leaveStream() || !(isWorthIt && p.isPaced && p.rests <= p.steps) && p.cancelLate() || p.clash() || p.cancelAnswered() || p.answerReversed() || p.sendGuestLate() || !isWorthIt && (p.answerLate() || p.listAgain()) {
+		if p.sip(isWorthIt) || p.move() || p.leaveStream() || p.cancelLate(isWorthIt) || p.clash() || p.cancelAnswered() || p.answerReversed() || p.sendGuestLate() || !isWorthIt && (p.answerLate() || p.listAgain()) {
 			continue
 		}
 		if p.play.found != nil { // of a list
@@ -531,6 +531,9 @@ func (p *player) countRest() bool {
 	}
 	return true
 }
+
+// isEarly reports whether the server has come to rest less often than the client waits for.
+func (p *player) isEarly() bool { return p.isPaced && p.rests <= p.steps }
 
 // waits reports whether the client waits for an answer.
 func (p *player) waits() bool {

@@ -20,8 +20,12 @@ import (
 	"github.com/mcprec/mcprec/transport/procfs"
 )
 
-// cancelLate cancels the requests that the schedule cancels when the server is at rest, and reports whether there was one.
-func (p *player) cancelLate() (isCancelled bool) {
+// cancelLate cancels the requests that the schedule cancels when the server is at rest, and reports whether there was one. A server
+// that may move by itself is left to do so as often as the schedule has that.
+func (p *player) cancelLate(isWorthIt bool) (isCancelled bool) {
+	if isWorthIt && p.isEarly() {
+		return false
+	}
 	for _, c := range p.schedule {
 		if c.Kind != LateCancel && c.Kind != Quit {
 			continue
@@ -107,7 +111,7 @@ func (p *player) isPrompted() bool {
 	if len(p.prompt) == 0 || last < 0 || len(p.ready) == 0 {
 		return false
 	}
-	if isTime := p.play.frames[last].isTold; p.isPaced && p.rests <= p.steps || !p.isPaced && !isTime {
+	if p.isEarly() || !p.isPaced && !p.play.frames[last].isTold {
 		return false
 	}
 	for _, r := range p.prompt {
