@@ -245,7 +245,7 @@ type frame struct {
 	needs     []uint64        // frames before it, whose answers it needs
 	questions int             // of the server, which came before the next frame
 	size      int             // of the answer, in bytes
-	rests     int             // how many times the server came to rest, and moved by itself again, before it had answered
+	rests     int             // how many times the server came to rest before it had answered
 	asksRoots bool            // one of these was for the client's roots
 	isTold    bool            // a notification came before the next frame
 	hasChange bool            // the server said that a list or a resource has changed before the next frame

@@ -188,36 +188,38 @@ func (s serverPeer) addAboutCall(made choices, frames []frame, i int) {
 	}
 }
 
-// addSteps adds what comes in the middle of a call that takes time: its cancellation, alone and with another call of its tool, between
-// two of its steps, and the next message there or at once. Of each tool one call is enough. Where it changes what the client is
-// told the changes of, and the next message is such a call, too, that must be told as well.
+// addSteps adds what comes in the middle of a call that takes time, of each tool in one call: the next message when the server
+// sleeps, or between two of its steps, and there the cancellation of the call, alone and beside another of its tool. Where the call
+// changes what the client is told the changes of, and the next message is such a call, too, that must be told as well.
 func (s serverPeer) addSteps(made choices, frames []frame, i int) {
 	const most = 2
 	f := frames[i]
 	if f.rests == 0 || !made.isNew(Step, f.what) {
 		return
 	}
+	add := func(at int, kind Kind, last frame, more ...Choice) {
+		base, step := Choice{Kind: kind, First: f.seq, Last: last.seq}, Choice{Kind: Step, First: f.seq, Last: f.seq, At: at}
+		made.byKind[Step] = append(made.byKind[Step], append(Schedule{base, step}, more...))
+	}
+	var next *frame
+	if i+1 < len(frames) && slices.Contains(f.beside, frames[i+1].seq) {
+		next = &frames[i+1]
+		add(0, Prompt, *next)
+	}
+	if next != nil && next.what == f.what && f.hasChange {
+		add(0, Prompt, *next, Choice{Kind: Relist, First: next.seq, Last: next.seq})
+	}
 	isOther := func(other frame) bool {
 		return other.what == f.what && slices.Contains(f.beside, other.seq) && !bytes.Equal(s.argumentsOf(f.seq), s.argumentsOf(other.seq))
 	}
 	other := slices.IndexFunc(frames[i+1:], isOther)
-	hasNext := i+1 < len(frames) && slices.Contains(f.beside, frames[i+1].seq)
-	for at := 0; at <= min(f.rests-1, most); at++ {
-		step := Choice{Kind: Step, First: f.seq, Last: f.seq, At: at}
-		add := func(kind Kind, last frame, more ...Choice) {
-			made.byKind[Step] = append(made.byKind[Step], append(Schedule{{Kind: kind, First: f.seq, Last: last.seq}, step}, more...))
+	for at := 1; at <= min(f.rests-1, most); at++ {
+		add(at, LateCancel, f)
+		if other >= 0 {
+			add(at, Quit, frames[i+1+other])
 		}
-		if at > 0 {
-			add(LateCancel, f)
-		}
-		if at > 0 && other >= 0 {
-			add(Quit, frames[i+1+other])
-		}
-		if hasNext {
-			add(Prompt, frames[i+1])
-		}
-		if next := min(i+1, len(frames)-1); hasNext && at == 0 && f.hasChange && frames[next].what == f.what {
-			add(Prompt, frames[next], Choice{Kind: Relist, First: frames[next].seq, Last: frames[next].seq})
+		if next != nil {
+			add(at, Prompt, *next)
 		}
 	}
 }
@@ -291,7 +293,7 @@ func (s serverPeer) words(c Choice, name func(uint64) string) string {
 	case Hold:
 		return fmt.Sprintf("the client answers no question from %s until %s has gone out", first, last)
 	case Alias:
-		return fmt.Sprintf("the client answers no question of the server from %s until that does nothing more with %s, which has the id of such a question: each end has its own ids", first, last)
+		return fmt.Sprintf("the client answers no question of the server from %s until it does nothing more with %s, which has the id of such a question: each end has its own ids", first, last)
 	case Busy:
 		return fmt.Sprintf("the client answers no question from %s until the server sleeps with %s", first, last)
 	case Withdraw:
@@ -353,6 +355,7 @@ func (s serverPeer) words(c Choice, name func(uint64) string) string {
 	return wordsOverHTTP(c, first, last)
 }
 
+// stepWords says when that is done which the words of the choice in front say.
 func stepWords(c Choice, first string) string {
 	if c.At == 0 {
 		return fmt.Sprintf("not then, but when the server sleeps with %s", first)

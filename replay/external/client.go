@@ -432,7 +432,7 @@ func (p *clientPlayer) noteResults(f transport.Frame) {
 	}
 }
 
-// hasGivenUp reports whether the client has cancelled a call for something, or made it in vain, before it made another.
+// hasGivenUp reports whether the client has made another call for the same that has no answer, cancelled or not.
 func (p *clientPlayer) hasGivenUp(want string, other *timeline.Call) bool {
 	return slices.ContainsFunc(slices.Concat(p.calls(), p.calledOff), func(call *timeline.Call) bool { return call != other && p.wants[call] == want })
 }
@@ -443,11 +443,11 @@ func (p *clientPlayer) answerAgain(f transport.Frame) transport.Frame {
 	for _, m := range timeline.MessagesOf(f) {
 		for _, call := range p.calls() {
 			page := p.reads[call].Page
-			list := p.versions.Latest(page, p.heard)
-			if want := p.wants[call]; list == nil && p.hasGivenUp(want, call) {
-				list = p.results[want]
+			result := p.versions.Latest(page, p.heard)
+			if want := p.wants[call]; result == nil && p.hasGivenUp(want, call) {
+				result = p.results[want]
 			}
-			if m.Error == nil || call.Key() != mcp.KeyOf(m.ID) || list == nil {
+			if m.Error == nil || call.Key() != mcp.KeyOf(m.ID) || result == nil {
 				continue
 			}
 			if p.unasked[page] > 0 {
@@ -455,7 +455,7 @@ func (p *clientPlayer) answerAgain(f transport.Frame) transport.Frame {
 			} else {
 				p.heard-- // its request is not of the recording
 			}
-			f.Bytes = fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, list)
+			f.Bytes = fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, result)
 			return f
 		}
 	}

@@ -195,6 +195,9 @@ func serve(fault string) (status int) {
 				if fault == "dies in its second step" && isSecond.Load() {
 					return 3
 				}
+				if stepping.Load() > 0 {
+					stirred <- true
+				}
 				if id := timeline.CancelledID(m); fault == "dies" || fault == "dies of a late cancellation" && answered[string(id)] {
 					fmt.Fprintln(os.Stderr, "boom")
 					return 3
@@ -202,6 +205,9 @@ func serve(fault string) (status int) {
 			case "tools/call":
 				if fault == "dies of a call in its second step" && isSecond.Load() {
 					return 3
+				}
+				if stepping.Load() > 0 {
+					stirred <- true
 				}
 				if fault == "tells the third call what runs" && string(m.ID) == "3" {
 					answer(m, fmt.Sprintf(`{"content":[{"type":"text","text":"%d"}]}`, stepping.Load()))
@@ -272,7 +278,7 @@ func serve(fault string) (status int) {
 				}
 				if timeline.TargetOf(m) == "steps" {
 					slow = append(slow, make(chan bool, 1))
-					go takeSteps(m, slow[len(slow)-1])
+					go takeSteps(m, slow[len(slow)-1], fault != "tells the third call what runs" && fault != "drops what runs at its end")
 					continue
 				}
 				if timeline.TargetOf(m) == "slow" {

@@ -236,7 +236,7 @@ func (x *explorer) difference(answers map[uint64]string, orders *serial) string 
 		for _, f := range x.plain.frames {
 			answer, isThere := answers[f.seq]
 			inOrder := orders.outcomes[0][f.seq]
-			isNowhere := !slices.ContainsFunc(orders.outcomes, func(outcome map[uint64]string) bool { return outcome[f.seq] == answer })
+			isNowhere := !slices.ContainsFunc(orders.outcomes, func(outcome map[uint64]string) bool { return haveSameParts(outcome[f.seq], answer) })
 			if isThere && !x.unstable[f.seq] && answer != inOrder && (isNowhere || !isAlone) {
 				return fmt.Sprintf("%s (#%d) is answered by\n    %s\n  and in the recorded order by\n    %s", f.what, f.seq, clip(answer), clip(inOrder))
 			}
