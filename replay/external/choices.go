@@ -114,8 +114,8 @@ func (s serverPeer) addBetween(made choices, frames []frame, page frame) {
 	}
 }
 
-// copies is how many calls a Flood has: more than most pools have workers.
-const copies = 12
+// copies is how many calls a Flood has: more than most pools have workers, and most short queues places.
+const copies = 20
 
 // addAboutCall adds the choices about a request that can be cancelled.
 func (s serverPeer) addAboutCall(made choices, frames []frame, i int) {
@@ -149,9 +149,8 @@ func (s serverPeer) addAboutCall(made choices, frames []frame, i int) {
 		made.until(Sip, f, last)
 	}
 	isAgain := func(other frame) bool { return other.what == f.what && other.isRequest }
-	if !isWeb && slices.ContainsFunc(frames[i+1:], isAgain) && made.isNew(Flood, f.what) { // it may be called more than once
-		flood := Choice{Kind: Flood, First: f.seq, Last: f.seq, At: copies}
-		made.byKind[Flood] = append(made.byKind[Flood], Schedule{flood}, Schedule{flood, {Kind: LateCancel, First: f.seq, Last: f.seq}}) // also those that wait for their turn
+	if slices.ContainsFunc(frames[i+1:], isAgain) && made.isNew(Flood, f.what) { // it may be called more than once
+		s.addFloods(made, frames, i)
 	}
 	if isWeb {
 		made.at(HangUp, f)
@@ -185,6 +184,18 @@ func (s serverPeer) addAboutCall(made choices, frames []frame, i int) {
 			meet.Kind = Visit
 			made.add(meet)
 		}
+	}
+}
+
+// addFloods adds that a call goes out many times at once, and that all of these are cancelled, also those that wait for their turn. Over
+// HTTP it goes out so when the client has ended its standalone stream, too: what the server tells has nowhere to go.
+func (s serverPeer) addFloods(made choices, frames []frame, i int) {
+	f := frames[i]
+	flood := Choice{Kind: Flood, First: f.seq, Last: f.seq, At: copies}
+	made.byKind[Flood] = append(made.byKind[Flood], Schedule{flood}, Schedule{flood, {Kind: LateCancel, First: f.seq, Last: f.seq}})
+	isEarlier := func(other frame) bool { return other.isRequest && !other.isHello }
+	if before := slices.IndexFunc(frames[:i], isEarlier); s.URL != "" && before >= 0 {
+		made.add(flood, Choice{Kind: Deaf, First: frames[before].seq, Last: frames[before].seq})
 	}
 }
 
@@ -333,6 +344,9 @@ func (s serverPeer) words(c Choice, name func(uint64) string) string {
 	case Sip:
 		return fmt.Sprintf("%s to %s arrive together, and the client reads a page of 4 KiB whenever the server can do nothing more", first, last)
 	case Flood:
+		if isWeb {
+			return fmt.Sprintf("%s goes out %d times at once, each on a connection of its own", first, c.At)
+		}
 		return fmt.Sprintf("%s goes out %d times at once, and the client reads a page, through a pipe of 4 KiB, whenever the server can do nothing more", first, c.At)
 	case Step:
 		return stepWords(c, first)

@@ -138,8 +138,10 @@ type responses interface {
 	// proceed makes the next request that waits until the server is at rest: for a stream, or for the rest of
 	// one. It reports whether there was one.
 	proceed() bool
-	// outcome says what became of the response to a frame.
+	// outcome says what became of the response to a frame, and outcomeUnder of that to the request which waits under an id: a
+	// [Flood] has several requests of one frame.
 	outcome(seq uint64) outcome
+	outcomeUnder(id mcp.Key) outcome
 	// owed returns the frames, without requests of MCP, to which the server owes a response; 0: another request.
 	owed() []uint64
 }

@@ -155,7 +155,7 @@ func TestCrowd(t *testing.T) {
 	}
 }
 
-// TestFlood holds that a call which goes out twelve times at once is answered each time, and has a progress token of its own.
+// TestFlood holds that a call which goes out twenty times at once is answered each time, and has a progress token of its own.
 func TestFlood(t *testing.T) {
 	t.Parallel()
 	events, say := greetedSession(`{"tools":{}}`)
@@ -165,7 +165,7 @@ func TestFlood(t *testing.T) {
 		"has ten workers": "HANG (observed; not a proof): no answer to tools/call get (#5); ",
 		"healthy":         "2 orders",
 	} {
-		report, err := Explore(counter(fault), *events, Options{Token: "x1.flood5@12", Keep: true})
+		report, err := Explore(counter(fault), *events, Options{Token: "x1.flood5@20", Keep: true})
 		if err != nil || !strings.HasPrefix(report.Text(), want) {
 			t.Errorf("%s: %v, found:\n%s", fault, err, report.Text())
 		}

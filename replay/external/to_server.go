@@ -552,7 +552,7 @@ func (p *player) isLost(look procfs.Look) bool {
 		return false
 	}
 	for _, r := range p.owed() {
-		switch outcome := p.http.outcome(r.seq); {
+		switch outcome := p.http.outcomeUnder(mcp.KeyOf(r.id)); {
 		case !outcome.isOver:
 		case outcome.isDeclined:
 			r.isOwed = false

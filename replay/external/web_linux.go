@@ -474,9 +474,19 @@ func (w *web) get(x *exchange, lastID string) {
 }
 
 // outcome implements exchanges.
-func (w *web) outcome(seq uint64) (o outcome) {
+func (w *web) outcome(seq uint64) outcome {
+	return w.outcomeOf(func(x *exchange) bool { return x.seq == seq })
+}
+
+// outcomeUnder implements exchanges.
+func (w *web) outcomeUnder(id mcp.Key) outcome {
+	return w.outcomeOf(func(x *exchange) bool { return x.unanswered[id] })
+}
+
+// outcomeOf says what became of the last response that is the one.
+func (w *web) outcomeOf(isIt func(*exchange) bool) (o outcome) {
 	for _, x := range w.exchanges {
-		if x.seq == seq {
+		if isIt(x) {
 			o = outcome{isOver: !x.conn.IsOpen(), isResumable: x.response.IsResumable}
 			if o.isOver {
 				o.how = x.response.String()
