@@ -176,6 +176,8 @@ func TestChoices(t *testing.T) {
 		{"a request that comes again", stdio, []frame{{seq: 4, isRequest: true, what: "a"}, {seq: 5, isRequest: true, what: "a"}, {seq: 6, isRequest: true, what: "b"}},
 			"end4 end5 end6 endrest4 endrest5 endrest6 cancel4 cancel5 cancel6 later4 later5 later6 flood4@20 flood4@20.later4 unread4-6 unread5-6 unread6-6 term4 term6 gone4 gone6 crossed4 crossed6"},
 		{"one behind which the server asks", stdio, []frame{{seq: 4, questions: 1}, {seq: 5}, {seq: 6}, {seq: 7}, {seq: 8}}, "end4 end5 end6 end7 end8 hold4-7 refuse4"},
+		{"one that comes again, with a short answer", stdio, []frame{{seq: 4, isRequest: true, size: 200, what: "a"}, {seq: 5, isHello: true, isRequest: true, what: "a"}},
+			"end4 end5 endrest4 cancel4 later4 flood4@40 flood4@40.later4 unread4-5 term4 gone4 crossed4"},
 		{"one behind which it asks twice", stdio, []frame{{seq: 4, questions: 2}}, "end4 hold4-4 refuse4 reverse4"},
 		{"the same over HTTP", web, []frame{{seq: 4, questions: 2}}, "end4 hold4-4 refuse4"},
 		{"one behind which it asks, and another request", stdio, []frame{{seq: 4, questions: 1, what: "a"}, {seq: 5, isHello: true, isRequest: true, what: "b"}}, "end4 end5 hold4-5 busy4-5 alias4-5 refuse4"},

@@ -114,9 +114,6 @@ func (s serverPeer) addBetween(made choices, frames []frame, page frame) {
 	}
 }
 
-// copies is how many calls a Flood has: more than most pools have workers, and most short queues places.
-const copies = 20
-
 // addAboutCall adds the choices about a request that can be cancelled.
 func (s serverPeer) addAboutCall(made choices, frames []frame, i int) {
 	f := frames[i]
@@ -187,11 +184,21 @@ func (s serverPeer) addAboutCall(made choices, frames []frame, i int) {
 	}
 }
 
+// copiesOf returns how many calls a [Flood] has: more than most pools have workers, and most short queues places. Of calls that take
+// no time it is as many as have answers that fill the client's pipe twice, if these are not too many.
+func copiesOf(f frame, isWeb bool) int {
+	const least, most, room = 20, 80, 8 << 10
+	if isWeb || f.rests > 0 || f.size == 0 {
+		return least
+	}
+	return min(max(least, room/f.size), most)
+}
+
 // addFloods adds that a call goes out many times at once, and that all of these are cancelled, also those that wait for their turn. Over
 // HTTP it goes out so when the client has ended its standalone stream, too: what the server tells has nowhere to go.
 func (s serverPeer) addFloods(made choices, frames []frame, i int) {
 	f := frames[i]
-	flood := Choice{Kind: Flood, First: f.seq, Last: f.seq, At: copies}
+	flood := Choice{Kind: Flood, First: f.seq, Last: f.seq, At: copiesOf(f, s.URL != "")}
 	made.byKind[Flood] = append(made.byKind[Flood], Schedule{flood}, Schedule{flood, {Kind: LateCancel, First: f.seq, Last: f.seq}})
 	isEarlier := func(other frame) bool { return other.isRequest && !other.isHello }
 	if before := slices.IndexFunc(frames[:i], isEarlier); s.URL != "" && before >= 0 {

@@ -38,6 +38,8 @@ func (p Patience) IsWorthIt(look procfs.Look, waited time.Duration) bool {
 		return look.Timer <= p.Timer && waited < p.Running || isOfV8(look.Timer) && waited < p.OfV8
 	case procfs.Outside:
 		return waited < p.Outside
+	case procfs.Full: // nobody reads, but it may give up
+		return 0 <= look.Timer && look.Timer <= p.Timer && waited < p.Running
 	}
 	return false
 }

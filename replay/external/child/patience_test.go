@@ -20,4 +20,10 @@ func TestWorthIt(t *testing.T) {
 			t.Errorf("a timer of %v after %v: %v", row.timer, row.waited, got)
 		}
 	}
+	if full := (procfs.Look{Activity: procfs.Full, Timer: time.Second}); !Confirming.IsWorthIt(full, 0) {
+		t.Error("a server that nobody reads may give up when its timer runs out")
+	}
+	if full := (procfs.Look{Activity: procfs.Full, Timer: -1}); Confirming.IsWorthIt(full, 0) {
+		t.Error("a server that nobody reads waits for ever without a timer")
+	}
 }
