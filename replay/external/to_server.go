@@ -471,7 +471,7 @@ func (p *player) rest() (isOver bool) {
 			}
 		}
 		p.play.trace.rest(len(p.owed()) > 0)
-		isWorthIt := p.patience.IsWorthIt(look, time.Since(began))
+		isWorthIt := p.patience.IsWorthIt(look, time.Since(began)) || p.floods && p.patience.MayGiveUp(look, time.Since(began))
 		if p.sip(isWorthIt) || p.move() || p.leaveStream() || p.cancelLate(isWorthIt) || p.clash() || p.cancelAnswered() || p.answerReversed() || p.sendGuestLate() || !isWorthIt && (p.answerLate() || p.listAgain()) {
 			continue
 		}

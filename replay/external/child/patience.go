@@ -38,10 +38,14 @@ func (p Patience) IsWorthIt(look procfs.Look, waited time.Duration) bool {
 		return look.Timer <= p.Timer && waited < p.Running || isOfV8(look.Timer) && waited < p.OfV8
 	case procfs.Outside:
 		return waited < p.Outside
-	case procfs.Full: // nobody reads, but it may give up
-		return 0 <= look.Timer && look.Timer <= p.Timer && waited < p.Running
 	}
 	return false
+}
+
+// MayGiveUp reports whether a process that nobody reads is worth waiting for, after some time of that: it has a timer, and may drop
+// what it cannot write.
+func (p Patience) MayGiveUp(look procfs.Look, waited time.Duration) bool {
+	return look.Activity == procfs.Full && 0 <= look.Timer && look.Timer <= p.Timer && waited < p.Running
 }
 
 // For returns how long we wait for a process with this next timer; 0: not at all.

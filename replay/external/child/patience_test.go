@@ -20,10 +20,10 @@ func TestWorthIt(t *testing.T) {
 			t.Errorf("a timer of %v after %v: %v", row.timer, row.waited, got)
 		}
 	}
-	if full := (procfs.Look{Activity: procfs.Full, Timer: time.Second}); !Confirming.IsWorthIt(full, 0) {
-		t.Error("a server that nobody reads may give up when its timer runs out")
-	}
-	if full := (procfs.Look{Activity: procfs.Full, Timer: -1}); Confirming.IsWorthIt(full, 0) {
-		t.Error("a server that nobody reads waits for ever without a timer")
+	for _, timer := range []time.Duration{-1, time.Second} {
+		full := procfs.Look{Activity: procfs.Full, Timer: timer}
+		if got, want := Confirming.MayGiveUp(full, 0), timer >= 0; got != want || Confirming.IsWorthIt(full, 0) {
+			t.Errorf("a process that nobody reads, with a timer of %v, may give up: %v, want %v", timer, got, want)
+		}
 	}
 }
