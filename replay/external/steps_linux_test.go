@@ -124,6 +124,16 @@ func TestSteps(t *testing.T) {
 	}
 }
 
+// TestFloodEnds holds that a client which ends behind many calls at once reads their answers: a server that writes them one by one
+// reads no more until then.
+func TestFloodEnds(t *testing.T) {
+	t.Parallel()
+	report, err := Explore(counter("healthy"), callsOf("get", "get", "get"), Options{Token: "x1.leave5-7.flood5@999"})
+	if err != nil || !report.Passed() {
+		t.Errorf("%v, found:\n%s", err, report.Text())
+	}
+}
+
 // TestExplains: an order explains answers that list the same in another order, and no others.
 func TestExplains(t *testing.T) {
 	s := &serial{outcomes: []map[uint64]string{{7: `{"text":"rose: Ines, Jakob, Ines, Jakob\nlily: empty"}`, 9: `["a","b"]`}}}

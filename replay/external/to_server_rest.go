@@ -459,13 +459,13 @@ func (p *player) end(how Kind) {
 	if how == LateEnd {
 		p.awaitRest()
 	}
+	p.process.Unread = false
+	p.play.trace.mute(false)
 	isAtOnce := how == End && p.http == nil // the pipe keeps what was written
 	if !isAtOnce && !p.awaitTaken() {
 		return
 	}
 	p.line.End()
-	p.process.Unread = false
-	p.play.trace.mute(false)
 	p.play.trace.add(Ended)
 	if p.http != nil {
 		p.leave()
