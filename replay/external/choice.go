@@ -250,6 +250,7 @@ type frame struct {
 	isTold    bool            // a notification came before the next frame
 	hasChange bool            // the server said that a list or a resource has changed before the next frame
 	isPage    bool            // it asks for a further page of a list
+	waits     bool            // it was answered, if at all, when another message had come
 
 	isResumable bool // of its response a client can come back for the rest
 

@@ -171,6 +171,9 @@ func (s serverPeer) addAboutCall(made choices, frames []frame, i int) {
 		return
 	}
 	made.at(Part, f)
+	if f.waits { // another client would wait for what this one does
+		return
+	}
 	if f.rests > 0 {
 		made.at(Desert, f)
 		made.at(Clash, f)

@@ -83,9 +83,10 @@ type clientPeer struct {
 	asks   bool            // for lines of source at a hang
 }
 
-func (c clientPeer) asking() peer   { c.asks = true; return c }
-func (clientPeer) name() string     { return "client" }
-func (clientPeer) recorded() string { return "server" }
+func (c clientPeer) asking() peer      { c.asks = true; return c }
+func (c clientPeer) knowing(play) peer { return c }
+func (clientPeer) name() string        { return "client" }
+func (clientPeer) recorded() string    { return "server" }
 
 // results returns none: the answers of a client are not compared.
 func (c clientPeer) results() []uint64 { return nil }

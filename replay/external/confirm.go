@@ -408,6 +408,9 @@ func (x *explorer) judge(schedule Schedule, played play) error {
 	}
 	switch {
 	case played.found != nil && !x.isTold(played.found):
+		if waits, err := x.mayWait(schedule, played.found); err != nil || waits {
+			return err
+		}
 		return x.confirm(schedule, played)
 	case !played.isWhole():
 		return nil // a known finding

@@ -333,6 +333,8 @@ func (x *explorer) playPlain() (goesOn bool, err error) {
 			x.report.Requests++
 		}
 	}
+	x.peer = x.peer.knowing(x.plain)
+	x.report.Waiting = x.plain.addTo(nil, x.plain.waiting())
 	x.report.Cancelled = x.plain.addTo(nil, x.plain.cancelled)
 	if x.plain.found == nil {
 		x.report.Status = x.plain.status

@@ -25,6 +25,7 @@ import (
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
 	"github.com/mcprec/mcprec/transport/procfs"
 )
 
@@ -84,6 +85,8 @@ func serve(fault string) (status int) {
 	var turns []string                       // the ids of its questions, in order
 	isHeld := false                          // by a call that was cancelled
 	var slow []chan bool                     // calls whose end is waited for
+	var awaiting *transport.Message          // the call that goes on until a get comes, or has come
+	hasCome := false                         // a get
 	for {
 		size, err := os.Stdin.Read(page)
 		if err != nil {
@@ -108,7 +111,13 @@ func serve(fault string) (status int) {
 		rest = rest[last:]
 		before := count
 		for i, m := range messages {
+			if awaiting != nil && fault == "is woken by any message" {
+				answer(*awaiting, `{"content":[{"type":"text","text":"come"}]}`)
+				awaiting = nil
+			}
 			switch m.Method {
+			case mcp.MethodPing:
+				answer(m, `{}`)
 			case "initialize":
 				answer(m, `{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"counter","version":"1"}}`)
 			case "notifications/initialized":
@@ -293,6 +302,20 @@ func serve(fault string) (status int) {
 					go answerLater(m, spoils, slow[len(slow)-1], fault == "spoils what runs")
 					continue
 				}
+				switch target := timeline.TargetOf(m); {
+				case target == "await" && hasCome && fault != "awaits the next":
+					answer(m, `{"content":[{"type":"text","text":"come"}]}`)
+					continue
+				case target == "await":
+					awaiting = &m
+					continue
+				case target == "get" && (fault != "misses what comes together" || len(messages) == 1):
+					hasCome = true
+					if awaiting != nil {
+						answer(*awaiting, `{"content":[{"type":"text","text":"come"}]}`)
+						awaiting = nil
+					}
+				}
 				if timeline.TargetOf(m) == "work" {
 					work = &m
 					continue
@@ -453,6 +476,39 @@ func TestUnreadIsHeeded(t *testing.T) {
 	report, err := Explore(counter("healthy"), session(), Options{Token: "x1.unread5-9.later5"})
 	if err != nil || !report.Passed() || len(report.Unheeded) > 0 {
 		t.Errorf("%v, found:\n%s", err, report.Text())
+	}
+}
+
+// TestAwaits holds that a call which is answered when another has come is no hang, also in orders in which that does not come, or
+// in which it has come before; and that it is one if the two come together and it is answered in both orders of them.
+func TestAwaits(t *testing.T) {
+	t.Parallel()
+	events, say := greetedSession(`{"tools":{}}`)
+	for id, tool := range []string{"await", "get", "add"} {
+		say(c2s, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%q,"arguments":{}}}`, id+1, tool)
+		if tool != "await" {
+			say(s2c, `{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"%d"}]}}`, id+1, id/2)
+		}
+		if tool == "get" {
+			say(s2c, `{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"come"}]}}`)
+		}
+	}
+	const note = "note: these are answered when another message has come, and it is no hang if that does not come: tools/call await (#5)\n"
+	for fault, hang := range map[string]string{
+		"healthy":                    "",
+		"awaits the next":            "",
+		"misses what comes together": "HANG (observed; not a proof): no answer to tools/call await (#5); ",
+	} {
+		report, err := Explore(counter(fault), *events, Options{Schedules: 80})
+		text := report.Text()
+		if err != nil || !strings.HasPrefix(text, hang) || !strings.Contains(text, note) || len(report.Findings) != min(len(hang), 1) {
+			t.Errorf("%s: %v, found:\n%s", fault, err, text)
+		}
+	}
+	report, err := Explore(counter("is woken by any message"), *events, Options{})
+	const stuck = "; a ping has brought the answer; reproduced 3 times out of 3\n"
+	if text := report.Text(); err != nil || !strings.HasPrefix(text, "HANG") || !strings.Contains(text, stuck) {
+		t.Errorf("%v, found:\n%s", err, text)
 	}
 }
 
@@ -815,6 +871,7 @@ type crowd struct {
 func (*crowd) name() string                                 { return "server" }
 func (*crowd) recorded() string                             { return "client" }
 func (*crowd) asking() peer                                 { return unasked{} }
+func (c *crowd) knowing(play) peer                          { return c }
 func (*crowd) results() []uint64                            { return nil }
 func (*crowd) joins(frame) bool                             { return false }
 func (*crowd) whyApart(_, _ frame) string                   { return "" }
@@ -859,7 +916,8 @@ type stubborn struct {
 	hangs int
 }
 
-func (s *stubborn) asking() peer { return &quietly{s} }
+func (s *stubborn) asking() peer      { return &quietly{s} }
+func (s *stubborn) knowing(play) peer { return s }
 
 // quietly is a stubborn peer that does not count its hangs.
 type quietly struct{ *stubborn }

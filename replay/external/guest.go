@@ -230,7 +230,7 @@ func meeting(events []store.Event, frames []frame, with frame) (c Choice, ok boo
 	for _, f := range frames {
 		rank := 0
 		switch {
-		case !f.isRequest || f.isHello:
+		case !f.isRequest || f.isHello || f.waits:
 		case f.what == with.what && arguments(f) != arguments(with):
 			rank = 3
 		case f.what != with.what && strings.HasPrefix(f.what, mcp.MethodCallTool):

@@ -87,6 +87,8 @@ type plans interface {
 	together(seq uint64) (last uint64)
 	// isOwed reports whether a request in a frame is to be answered.
 	isOwed(request planned) bool
+	// wentWithout reports whether the client sends a frame though a request has no answer.
+	wentWithout(request, seq uint64) bool
 }
 
 // clientHalf is the client's half of a session.
@@ -100,6 +102,7 @@ type recordedScript struct {
 	*standin.Driver
 	dropped map[planned]bool  // requests to which no answer is owed
 	replies map[string][]byte // the result of the first answer to the server's questions, by method
+	answers map[uint64]uint64 // the events of the answers, by those of the requests
 }
 
 // Receive implements says. A question that has no recorded answer gets the one to the first question of its method: a server
@@ -132,6 +135,12 @@ func (r recordedScript) needs(seq uint64) []uint64         { return r.Needs(seq)
 func (r recordedScript) together(seq uint64) (last uint64) { return seq }
 func (r recordedScript) isOwed(request planned) bool       { return !r.dropped[request] }
 
+// wentWithout implements plans. A server may answer one call when another comes.
+func (r recordedScript) wentWithout(request, seq uint64) bool {
+	answer := r.answers[request]
+	return answer == 0 || answer > seq
+}
+
 // clientScript is what a [Maker] says. The events of its frames are their numbers, from 1.
 type clientScript struct{ Maker }
 
@@ -141,6 +150,7 @@ func (clientScript) place(n int) uint64                  { return uint64(n + 1) 
 func (clientScript) needs(uint64) []uint64               { return nil }
 func (c clientScript) together(seq uint64) (last uint64) { return uint64(c.Together(int(seq)-1) + 1) }
 func (c clientScript) isOwed(request planned) bool       { return !c.CallsOff(int(request.event) - 1) }
+func (clientScript) wentWithout(uint64, uint64) bool     { return true }
 
 // otherIDs is a half whose requests have other ids than those that the half itself gives them, so that these are free.
 type otherIDs struct {

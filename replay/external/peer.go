@@ -26,6 +26,8 @@ type peer interface {
 	play(schedule Schedule, patience child.Patience) (play, error)
 	// asking returns the peer with processes that are asked for lines of source at a hang.
 	asking() peer
+	// knowing returns the peer that knows what came of the recorded order.
+	knowing(plain play) peer
 	// results returns the events of the recorded requests that were answered with a result.
 	results() []uint64
 	// choices returns what is tried by itself, by kind, of the frames of a plain play.
@@ -83,6 +85,16 @@ type news struct {
 
 // isWhole reports whether all was said: a server that only goes on after the end has answered everything.
 func (p play) isWhole() bool { return p.found == nil || p.found.kind == Lingers }
+
+// waiting returns the requests that were answered, if at all, when another message had come.
+func (p play) waiting() (list []uint64) {
+	for _, f := range p.frames {
+		if f.waits {
+			list = append(list, f.seq)
+		}
+	}
+	return list
+}
 
 // fault is what a play has found.
 type fault struct {

@@ -93,12 +93,7 @@ func (x *explorer) serialise(schedule Schedule, played play) error {
 	if !slices.Contains([]Kind{Join, Swap, LastFirst, Prompt}, schedule.only().Kind) {
 		return nil
 	}
-	var calls []uint64
-	for _, f := range x.plain.frames {
-		if f.seq >= schedule[0].First && f.seq <= schedule[0].Last && f.isRequest {
-			calls = append(calls, f.seq)
-		}
-	}
+	calls := x.callsOf(schedule[0])
 	found := &fault{kind: NotSerial, events: calls}
 	isKnown := func(told []uint64) bool { // in a smaller burst
 		return !slices.ContainsFunc(told, func(seq uint64) bool { return !slices.Contains(calls, seq) })
@@ -133,6 +128,36 @@ func (x *explorer) serialise(schedule Schedule, played play) error {
 	played.lines, err = x.linesOf(schedule, found)
 	x.add(schedule, found, held, times, played)
 	return err
+}
+
+// callsOf returns the requests of a burst.
+func (x *explorer) callsOf(burst Choice) (calls []uint64) {
+	for _, f := range x.plain.frames {
+		if f.seq >= burst.First && f.seq <= burst.Last && f.isRequest {
+			calls = append(calls, f.seq)
+		}
+	}
+	return calls
+}
+
+// mayWait reports whether a play may be without the answers that it lacks: they are to calls of tools that wait in the recorded
+// order, too, for another message, which in this one has not come, or has come before. Calls that meet must have their answers if
+// they have them in each order, one after the other.
+func (x *explorer) mayWait(schedule Schedule, found *fault) (bool, error) {
+	waits := func(seq uint64) bool {
+		return slices.ContainsFunc(x.plain.frames, func(f frame) bool { return f.waits && f.what == x.what(seq) })
+	}
+	isOther := func(seq uint64) bool { return !waits(seq) }
+	isAbout := found.kind == Hang || found.kind == Lost
+	only := schedule.only()
+	switch {
+	case !isAbout || len(schedule) == 0 || len(found.events) == 0 || slices.ContainsFunc(found.events, isOther) || only.Kind == Split:
+		return false, nil
+	case !slices.Contains([]Kind{Join, Swap, Prompt, LastFirst}, only.Kind):
+		return true, nil
+	}
+	_, isEachWhole, err := newSerial(x.peer, x.callsOf(only), x.unstable, x.patience)
+	return !isEachWhole, err
 }
 
 // mostCrowd is how many calls a burst may have whose failures are looked at.

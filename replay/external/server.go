@@ -91,11 +91,21 @@ type serverPeer struct {
 	stop   <-chan struct{} // closed when a play is to end at once
 	keeps  bool            // the trace of a play
 	asks   bool            // for lines of source at a hang
+	waits  map[string]bool // what is answered when another message has come, such as "tools/call await"; nil: that is not known yet
 }
 
 func (s serverPeer) asking() peer   { s.asks = true; return s }
 func (serverPeer) name() string     { return "server" }
 func (serverPeer) recorded() string { return "client" }
+
+// knowing implements peer.
+func (s serverPeer) knowing(plain play) peer {
+	s.waits = map[string]bool{}
+	for _, f := range plain.frames {
+		s.waits[f.what] = s.waits[f.what] || f.waits
+	}
+	return s
+}
 
 // connection carries frames between the recorded client and a server process.
 type connection interface {
@@ -210,7 +220,7 @@ func (s serverPeer) results() (requests []uint64) {
 func (s serverPeer) play(schedule Schedule, patience child.Patience) (played play, err error) {
 	driver := standin.NewDriver(s.events, match.Rules{By: match.ByMethod})
 	driver.AllowReorder()
-	var half clientHalf = recordedScript{driver, droppedIn(s.events), repliesIn(s.events)}
+	var half clientHalf = recordedScript{driver, droppedIn(s.events), repliesIn(s.events), answersIn(s.events)}
 	if slices.ContainsFunc(schedule, func(c Choice) bool { return c.Kind == Alias }) {
 		half = newOtherIDs(half)
 	}
@@ -226,7 +236,7 @@ func (s serverPeer) playWith(half clientHalf, schedule Schedule, patience child.
 		}
 		defer process.Kill()
 		p := &player{
-			schedule: schedule, patience: patience, dir: at.Dir, recorded: cmp.Or(s.Folder, child.FolderMark), half: half, events: s.events, status: statusIn(s.events), process: process, line: line, http: http,
+			schedule: schedule, patience: patience, dir: at.Dir, recorded: cmp.Or(s.Folder, child.FolderMark), half: half, events: s.events, waiting: s.waits, status: statusIn(s.events), process: process, line: line, http: http,
 			requests: map[*timeline.Call]*request{}, play: play{answers: map[uint64]string{}, failed: map[uint64]bool{}, trace: newTrace(s.keeps)},
 		}
 		p.session = newPlayedSession(transport.ServerToClient, http != nil, func(found *fault, frame transport.Frame) {
@@ -290,6 +300,17 @@ func repliesIn(events []store.Event) map[string][]byte {
 		}
 	}
 	return list
+}
+
+// answersIn returns the events of the answers to the recorded client's requests, by those of the requests.
+func answersIn(events []store.Event) map[uint64]uint64 {
+	answers := map[uint64]uint64{}
+	for _, call := range timeline.CallsOf(events).All() {
+		if call.Dir == transport.ClientToServer {
+			answers[call.Request] = call.Response
+		}
+	}
+	return answers
 }
 
 // withoutEndsOfHangs returns the events of a session without the cancellations of calls that hung: a client with a
@@ -370,4 +391,50 @@ func statusIn(events []store.Event) string {
 		}
 	}
 	return ""
+}
+
+// mayGoWithout reports whether the client may go on without the answers that it waits for, as the recorded one did: the server may
+// wait for its next message. In another order than the recorded one it may if the server has waited so in that.
+func (p *player) mayGoWithout() bool {
+	if len(p.ready) == 0 || p.http != nil && len(p.http.owed()) > 0 {
+		return false
+	}
+	next := slices.MinFunc(p.ready, func(a, b sending) int { return cmp.Compare(a.seq, b.seq) })
+	isNeeded := func(r *request) bool {
+		return !r.isAhead && (!p.half.wentWithout(r.seq, next.seq) || p.waiting != nil && !p.waiting[r.what])
+	}
+	return !slices.ContainsFunc(p.owed(), isNeeded)
+}
+
+// nudge sends a ping, once for what has no answer, and reports whether it did. A call that any message brings its answer waits for
+// none: it is stuck.
+func (p *player) nudge() bool {
+	owed := p.owed()
+	hasPing := slices.ContainsFunc(p.play.frames, func(f frame) bool { return f.isHello }) // the revisions without a handshake have none
+	if p.waiting != nil || !hasPing || slices.Equal(owed, p.nudged) {
+		return false
+	}
+	p.nudged = owed
+	p.nudges++
+	ping := sending{frame: transport.Frame{Bytes: fmt.Appendf(nil, `{"jsonrpc":"2.0","id":"mcprec-ping-%d","method":%q}`, p.nudges, mcp.MethodPing)}}
+	p.session.take(transport.ClientToServer, ping.frame)
+	p.write([]sending{ping})
+	return true
+}
+
+// isNudged reports whether a ping has brought answers.
+func (p *player) isNudged() bool {
+	owed := p.owed()
+	return slices.ContainsFunc(p.nudged, func(r *request) bool { return !slices.Contains(owed, r) })
+}
+
+// goWithout has the client wait no more for the answers that it lacks.
+func (p *player) goWithout() {
+	for _, r := range p.owed() {
+		r.isAhead = true
+		if at := slices.IndexFunc(p.play.frames, func(f frame) bool { return f.seq == r.seq }); at >= 0 {
+			p.play.frames[at].waits = true
+		}
+	}
+	p.nudged = nil
 }

@@ -25,8 +25,9 @@ type player struct {
 	dir      string // the folder of the process
 	recorded string // the path that it takes the place of, or its mark
 	half     clientHalf
-	events   []store.Event // of the recorded session
-	status   string        // of the recorded server when its input had ended; see [statusIn]
+	events   []store.Event   // of the recorded session
+	waiting  map[string]bool // what is answered when another message has come; nil: that is not known yet
+	status   string          // of the recorded server when its input had ended; see [statusIn]
 	process  *child.Process
 	line     connection
 	http     exchanges // nil: over stdio
@@ -48,6 +49,8 @@ type player struct {
 	guest    *guest          // another client; nil: there is none
 	lists    int             // how many times it has asked for a list
 	asked    bool            // the server has asked something since the last frame
+	nudged   []*request      // had no answer when the client sent its last ping
+	nudges   int             // pings so far
 
 	manner
 	play play
@@ -488,7 +491,18 @@ func (p *player) rest() (isOver bool) {
 		if p.isLost(look) {
 			return true
 		}
+		if p.isNudged() {
+			p.failAbout(p.nudged, Hang, look, "a ping has brought the answer")
+			return true
+		}
 		if !p.waits() && !(isWorthIt && p.isBusy()) {
+			return false
+		}
+		if !isWorthIt && p.mayGoWithout() {
+			if p.nudge() {
+				continue
+			}
+			p.goWithout()
 			return false
 		}
 		if !isWorthIt && !p.play.trace.isTooShort(p.patience) {

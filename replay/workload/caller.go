@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/transport"
@@ -150,6 +151,7 @@ func (c *Caller) listed(method string, result json.RawMessage) {
 	var page struct {
 		Tools []struct {
 			Name        string
+			Description string
 			InputSchema json.RawMessage
 			Annotations struct{ ReadOnlyHint, OpenWorldHint bool }
 		}
@@ -166,7 +168,7 @@ func (c *Caller) listed(method string, result json.RawMessage) {
 	switch method {
 	case mcp.MethodListTools:
 		for _, t := range page.Tools {
-			c.offer.Tools = append(c.offer.Tools, OfferedTool{t.Name, t.InputSchema, t.Annotations.ReadOnlyHint, t.Annotations.OpenWorldHint})
+			c.offer.Tools = append(c.offer.Tools, OfferedTool{t.Name, t.InputSchema, t.Annotations.ReadOnlyHint, t.Annotations.OpenWorldHint, saysItWaits(t.Name + " " + t.Description)})
 		}
 	case mcp.MethodListPrompts:
 		for _, p := range page.Prompts {
@@ -184,6 +186,17 @@ func (c *Caller) listed(method string, result json.RawMessage) {
 			c.offer.Resources = append(c.offer.Resources, r.URI)
 		}
 	}
+}
+
+// saysItWaits reports whether a tool says by its name or its description that it waits for something.
+func saysItWaits(text string) bool {
+	isBetween := func(r rune) bool { return !unicode.IsLetter(r) }
+	for word := range strings.FieldsFuncSeq(strings.ToLower(text), isBetween) {
+		if slices.Contains([]string{"wait", "waits", "await", "awaits", "until", "blocks", "poll", "polls"}, word) {
+			return true
+		}
+	}
+	return false
 }
 
 // follow returns the frames of an agenda.

@@ -31,6 +31,8 @@ type OfferedTool struct {
 	Schema     json.RawMessage // of its arguments
 	IsReadOnly bool            // it says that it only reads
 	IsOutward  bool            // it says that it reaches out, to an open world
+
+	SaysItWaits bool // for something, perhaps, that another call brings
 }
 
 // OfferedPrompt is a prompt as a server lists it, with the names of its arguments and of those that it needs.
@@ -46,6 +48,21 @@ type Wishes struct {
 	AllTools bool              // every tool is called
 	Without  map[string]string // tools that are not called, each with the reason
 	Seen     Seen              // in a session with the server before
+	Waits    []Wait            // calls that have no answer by themselves
+}
+
+// Wait is a call that has no answer until another comes.
+type Wait struct {
+	Call    NamedCall
+	By      *NamedCall // what brings the answer; nil: all that change something are tried
+	IsNever bool       // nothing brings it: the call is not made
+}
+
+// isWait reports whether a call has no answer by itself.
+func (w Wishes) isWait(tool string, arguments json.RawMessage) bool {
+	return slices.ContainsFunc(w.Waits, func(wait Wait) bool {
+		return wait.Call.Tool == tool && bytes.Equal(wait.Call.Arguments, arguments)
+	})
 }
 
 // NamedCall is a call that a user names.
@@ -141,6 +158,7 @@ func Choose(offer Offer, wishes Wishes) Agenda {
 	a.Items = nil
 	a.addTools(offer, wishes)
 	a.addVariants(others)
+	a.addWaits(offer, wishes)
 	subscribe(mcp.MethodUnsubscribe)
 	return a
 }
@@ -172,9 +190,13 @@ func (a *Agenda) addTools(offer Offer, wishes Wishes) {
 			item.reads, item.schema = offer.Tools[i].IsReadOnly, offer.Tools[i].Schema
 		}
 		for _, other := range others {
-			item.others = append(item.others, callOf(tool, other))
+			if !wishes.isWait(tool, other) {
+				item.others = append(item.others, callOf(tool, other))
+			}
 		}
-		a.add(item)
+		if !wishes.isWait(tool, arguments) {
+			a.add(item)
+		}
 	}
 	named := map[string]bool{}
 	for _, c := range wishes.Calls {
@@ -236,8 +258,8 @@ func (w Wishes) others(schema, arguments json.RawMessage) (list []json.RawMessag
 	return list
 }
 
-// addVariants makes some requests in other manners, calls with progress: in front of all calls two at once and then one with
-// other arguments, of some tools, and behind them one that is cancelled and then made once more. Behind a call that changes
+// addVariants makes some requests in other manners, calls with progress: in front of all calls two at once, if they change something
+// one that only reads what they have left, and then one with other arguments, of some tools, and behind them one that is cancelled and then made once more. Behind a call that changes
 // something comes one that only reads what it has left, then one that changes it to something else, and another that reads.
 // Where no tool is called these are other requests, or else pings.
 func (a *Agenda) addVariants(others []AgendaItem) {
@@ -254,15 +276,18 @@ func (a *Agenda) addVariants(others []AgendaItem) {
 		item.How, item.Again, item.HasProgress = how, true, item.Method == mcp.MethodCallTool
 		a.add(item)
 	}
+	isChange := func(item AgendaItem) bool { return !item.reads }
+	reads := slices.DeleteFunc(slices.Clone(calls), isChange)
 	for _, item := range again[:min(mostPairs, len(again))] {
 		with(item, Beside)
 		with(item, Alone)
+		if isChange(item) && len(reads) > 0 { // nothing was read since the first of the two
+			with(nearest(reads, 0, item), Alone)
+		}
 		for _, params := range item.others {
 			a.add(AgendaItem{Method: item.Method, Target: item.Target, Params: params, HasProgress: true})
 		}
 	}
-	isChange := func(item AgendaItem) bool { return !item.reads }
-	reads := slices.DeleteFunc(slices.Clone(calls), isChange)
 	count := 0
 	for i, item := range calls {
 		a.add(item)
@@ -270,12 +295,7 @@ func (a *Agenda) addVariants(others []AgendaItem) {
 		if !isChange(item) || len(reads) == 0 || count == mostReads {
 			continue
 		}
-		read := reads[count%len(reads)]
-		for _, other := range reads {
-			if shared(argumentsOf(item), argumentsOf(other)) > shared(argumentsOf(item), argumentsOf(read)) {
-				read = other
-			}
-		}
+		read := nearest(reads, count, item)
 		changed := otherAbout(item.schema, argumentsOf(item), argumentsOf(read))
 		if isReadNext && changed == nil {
 			continue
@@ -292,6 +312,43 @@ func (a *Agenda) addVariants(others []AgendaItem) {
 	with(last, Alone)
 	if isChange(last) && len(reads) > 0 {
 		with(reads[0], Alone)
+	}
+}
+
+// nearest returns the call that only reads, of some, which has the most arguments of another call; of several the first from a place on.
+func nearest(reads []AgendaItem, place int, item AgendaItem) AgendaItem {
+	read := reads[place%len(reads)]
+	for _, other := range reads {
+		if shared(argumentsOf(item), argumentsOf(other)) > shared(argumentsOf(item), argumentsOf(read)) {
+			read = other
+		}
+	}
+	return read
+}
+
+// addWaits adds the calls that have no answer by themselves, each with what brings it right behind.
+func (a *Agenda) addWaits(offer Offer, wishes Wishes) {
+	made := a.Items
+	isRead := func(tool string) bool {
+		return slices.ContainsFunc(offer.Tools, func(t OfferedTool) bool { return t.Name == tool && t.IsReadOnly })
+	}
+	for _, wait := range wishes.Waits {
+		if wait.IsNever {
+			continue
+		}
+		a.add(AgendaItem{Method: mcp.MethodCallTool, Target: wait.Call.Tool, Params: callOf(wait.Call.Tool, wait.Call.Arguments)})
+		if wait.By != nil {
+			a.add(AgendaItem{Method: mcp.MethodCallTool, Target: wait.By.Tool, Params: callOf(wait.By.Tool, wait.By.Arguments)})
+			continue
+		}
+		tried := map[string]bool{}
+		for _, item := range made {
+			if item.Method == mcp.MethodCallTool && item.Target != wait.Call.Tool && !isRead(item.Target) && !tried[string(item.Params)] {
+				tried[string(item.Params)] = true
+				a.add(AgendaItem{Method: item.Method, Target: item.Target, Params: item.Params, Again: true})
+			}
+		}
+		a.add(AgendaItem{Method: mcp.MethodPing, Again: true})
 	}
 }
 

@@ -132,6 +132,13 @@ func (s Seen) alike(schema, arguments json.RawMessage) (other json.RawMessage) {
 	value, _ := mcp.Value(arguments)
 	members, _ := value.(map[string]any)
 	s.each(schema, arguments, func(name string, properties map[string]any, change func(any) json.RawMessage) bool {
+		if _, isThere := members[name]; !isThere {
+			for _, value := range s.members["next"+plainName(name)] { // such as nextCursor of cursor
+				if other = change(value); other != nil {
+					return false
+				}
+			}
+		}
 		was, _ := members[name].(string)
 		if was == "" {
 			was, _ = properties["default"].(string)

@@ -17,7 +17,7 @@ func TestSeen(t *testing.T) {
 	}
 	for id, call := range []struct{ tool, result string }{
 		{"submit", `{"content":[{"type":"text","text":"EX-4 submitted, file a/b7."}]}`},
-		{"create", `{"content":[{"type":"text","text":"{\"id\":\"n17\",\"title\":\"first\",\"size\":3}"}],"structuredContent":{"items":[{"id":"n18"}]}}`},
+		{"create", `{"content":[{"type":"text","text":"{\"id\":\"n17\",\"title\":\"first\",\"size\":3}"}],"structuredContent":{"items":[{"id":"n18"}],"nextCursor":"p2"}}`},
 		{"open", `{"content":[{"type":"text","text":"no note a, see EX-9"}],"isError":true}`},
 	} {
 		say(transport.ClientToServer, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%q}}`, id, call.tool)
@@ -35,6 +35,7 @@ func TestSeen(t *testing.T) {
 		{"the same, of a call that has not", "create", fmt.Sprintf(text, "note_id", ""), `{"note_id":"a"}`, `{"note_id":"a"}`, ""},
 		{"one that was seen", "open", fmt.Sprintf(text, "noteId", ""), `{"noteId":"n18"}`, `{"noteId":"n18"}`, `{"noteId":"n17"}`},
 		{"a name that no answer has", "open", fmt.Sprintf(text, "colour", ""), `{"colour":"a"}`, `{"colour":"a"}`, ""},
+		{"a further page", "list", `{"type":"object","properties":{"cursor":{"type":"string"},"kind":{"type":"string"}}}`, `{"kind":"a"}`, `{"kind":"a"}`, `{"cursor":"p2","kind":"a"}`},
 		{"what does not fit", "open", fmt.Sprintf(text, "title", `,"maxLength":2`), `{"title":"a"}`, `{"title":"a"}`, ""},
 		{"no schema", "open", ``, `{}`, `{}`, ""},
 	} {

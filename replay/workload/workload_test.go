@@ -173,7 +173,7 @@ func TestCaller(t *testing.T) {
 		hear(c.Receive(transport.Frame{Bytes: []byte(frame)}))
 	}
 	want := []string{
-		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":` + hello + `}`,
+		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"roots":{"listChanged":true},"sampling":{},"elicitation":{}},"clientInfo":{"name":"mcprec-explore","version":"1"}}}`,
 		`{"jsonrpc":"2.0","method":"notifications/initialized"}`,
 		`{"jsonrpc":"2.0","id":2,"method":"tools/list"}`,
 		`{"jsonrpc":"2.0","id":"q","result":{"roots":[{"uri":"file://%DIR","name":"explored"}]}}`,
@@ -182,12 +182,13 @@ func TestCaller(t *testing.T) {
 		`{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"write","arguments":{"x":1},"_meta":{"progressToken":"progress-5"}}}`,
 		`{"jsonrpc":"2.0","id":6,"method":"tools/call","params":{"name":"read","arguments":{"q":"a"},"_meta":{"progressToken":"progress-6"}}}`,
 		`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"read","arguments":{"q":"a"},"_meta":{"progressToken":"progress-7"}}}`,
-		`{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{"name":"read","arguments":{"q":"a2"},"_meta":{"progressToken":"progress-8"}}}`,
-		`{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"write","arguments":{"x":1}}}`,
-		`{"jsonrpc":"2.0","id":10,"method":"tools/call","params":{"name":"read","arguments":{"q":"a"}}}`,
-		`{"jsonrpc":"2.0","id":11,"method":"tools/call","params":{"name":"read","arguments":{"q":"a"},"_meta":{"progressToken":"progress-11"}}}`,
-		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":11}}`,
+		`{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{"name":"read","arguments":{"q":"a"},"_meta":{"progressToken":"progress-8"}}}`,
+		`{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"read","arguments":{"q":"a2"},"_meta":{"progressToken":"progress-9"}}}`,
+		`{"jsonrpc":"2.0","id":10,"method":"tools/call","params":{"name":"write","arguments":{"x":1}}}`,
+		`{"jsonrpc":"2.0","id":11,"method":"tools/call","params":{"name":"read","arguments":{"q":"a"}}}`,
 		`{"jsonrpc":"2.0","id":12,"method":"tools/call","params":{"name":"read","arguments":{"q":"a"},"_meta":{"progressToken":"progress-12"}}}`,
+		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":12}}`,
+		`{"jsonrpc":"2.0","id":13,"method":"tools/call","params":{"name":"read","arguments":{"q":"a"},"_meta":{"progressToken":"progress-13"}}}`,
 		`{"jsonrpc":"2.0","id":"e","result":{"action":"accept","content":{"n":1}}}`,
 		`{"jsonrpc":"2.0","id":"m","result":{"role":"assistant","content":{"type":"text","text":"a: sum it up"},"model":"none","stopReason":"endTurn"}}`,
 		`{"jsonrpc":"2.0","id":"z","error":{"code":-32601,"message":"mcprec explore does not know this method"}}`,
@@ -198,7 +199,7 @@ func TestCaller(t *testing.T) {
 	if offered.Server != "s 2" || offered.Revision != "2025-06-18" || len(offered.Tools) != 5 {
 		t.Errorf("offered: %+v", offered)
 	}
-	if c.Together(5) != 6 || c.Together(7) != 8 || c.Together(8) != 8 || c.Together(12) != 13 || !c.CallsOff(12) || c.CallsOff(8) {
+	if c.Together(5) != 6 || c.Together(8) != 9 || c.Together(9) != 9 || c.Together(13) != 14 || !c.CallsOff(13) || c.CallsOff(9) {
 		t.Errorf("together: %v, called off: %v", c.together, c.calledOff)
 	}
 	text := Choose(offered, Wishes{}).Text()
@@ -320,10 +321,10 @@ func TestReadsBehind(t *testing.T) {
 		offer []OfferedTool
 		want  string
 	}{
-		{[]OfferedTool{{Name: "get", IsReadOnly: true}, {Name: "set"}}, "get{} get{} set{} set{} get{} set{} get{} set{} set{} get{}"},
+		{[]OfferedTool{{Name: "get", IsReadOnly: true}, {Name: "set"}}, "get{} get{} set{} set{} get{} get{} set{} get{} set{} set{} get{}"},
 		{ // the value is another, of the same bell, behind one that reads that bell
 			[]OfferedTool{{Name: "all", IsReadOnly: true}, {Name: "set", Schema: schema(bell + "," + cents + `,"x":{"type":"string","enum":["u","v"]}`)}, {Name: "get", Schema: schema(bell), IsReadOnly: true}},
-			`all{} all{} set{"bell":"a"} set{"bell":"a"} set{"bell":"b"} get{"bell":"a"} get{"bell":"a"} get{"bell":"b"} all{} ` +
+			`all{} all{} set{"bell":"a"} set{"bell":"a"} get{"bell":"a"} set{"bell":"b"} get{"bell":"a"} get{"bell":"a"} get{"bell":"b"} all{} ` +
 				`set{"bell":"a"} get{"bell":"a"} set{"bell":"a","x":"v"} get{"bell":"a"} get{"bell":"a"} get{"bell":"a"} get{"bell":"a"}`,
 		},
 	} {

@@ -41,7 +41,8 @@ func (m Making) Make() (events []store.Event, err error) {
 	if m.Wishes.Without == nil {
 		m.Wishes.Without = map[string]string{}
 	}
-	const tries = 4
+	const tries = 8
+	waits := waits{say: m.Say}
 	again := "" // why it is made again
 	hasSeen := false
 	var agenda workload.Agenda
@@ -73,6 +74,13 @@ func (m Making) Make() (events []store.Event, err error) {
 		if try < tries && m.leaveOutSlow(made) {
 			again = "without what is too slow"
 			continue
+		}
+		if try < tries {
+			var why string
+			if made, why = waits.learn(&m.Wishes, made, caller.Offer()); why != "" {
+				again = why
+				continue
+			}
 		}
 		if try < tries && !hasSeen {
 			hasSeen = true
