@@ -209,13 +209,13 @@ func (s serverPeer) addFloods(made choices, frames []frame, i int) {
 	}
 }
 
-// addSteps adds what comes in the middle of a call that takes time, of each tool in one call: the next message when the server
-// sleeps, or between two of its steps, and there the cancellation of the call, alone and beside another of its tool. Where the call
-// changes what the client is told the changes of, and the next message is such a call, too, that must be told as well.
+// addSteps adds what comes in the middle of a call that takes time: once of each two tools the next message when the server sleeps,
+// or between two of its steps; and once of each tool the cancellation of the call there, alone and beside another of its tool. Where
+// the call changes what the client is told the changes of, and the next message is such a call, too, that must be told as well.
 func (s serverPeer) addSteps(made choices, frames []frame, i int) {
 	const most = 2
 	f := frames[i]
-	if f.rests == 0 || !made.isNew(Step, f.what) {
+	if f.rests == 0 {
 		return
 	}
 	add := func(at int, kind Kind, last frame, more ...Choice) {
@@ -225,7 +225,14 @@ func (s serverPeer) addSteps(made choices, frames []frame, i int) {
 	var next *frame
 	if i+1 < len(frames) && slices.Contains(f.beside, frames[i+1].seq) {
 		next = &frames[i+1]
-		add(0, Prompt, *next)
+	}
+	isFirst := made.isNew(Step, f.what)
+	isPair := next != nil && made.isNew(Step, f.what+"\n"+next.what)
+	for at := 0; at <= min(f.rests-1, most) && isPair; at++ {
+		add(at, Prompt, *next)
+	}
+	if !isFirst {
+		return
 	}
 	if next != nil && next.what == f.what && f.hasChange {
 		add(0, Prompt, *next, Choice{Kind: Relist, First: next.seq, Last: next.seq})
@@ -238,9 +245,6 @@ func (s serverPeer) addSteps(made choices, frames []frame, i int) {
 		add(at, LateCancel, f)
 		if other >= 0 {
 			add(at, Quit, frames[i+1+other])
-		}
-		if next != nil {
-			add(at, Prompt, *next)
 		}
 	}
 }

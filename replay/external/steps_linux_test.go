@@ -119,7 +119,7 @@ func TestSteps(t *testing.T) {
 			words = append(words, schedule.Token())
 		}
 	}
-	if got := strings.Join(words, " "); got != "x1.prompt5-7.step5@0 x1.later5.step5@1 x1.prompt5-7.step5@1" {
+	if got := strings.Join(words, " "); got != "x1.prompt5-7.step5@0 x1.prompt5-7.step5@1 x1.later5.step5@1" {
 		t.Errorf("the orders with steps are %q", got)
 	}
 }
