@@ -190,6 +190,8 @@ func TestChoices(t *testing.T) {
 			"join4-5 end4 end5 hold4-5 hold5-5 refuse4 refuse5 lastfirst4-5"},
 		{"a page, and two calls", serverPeer{Server: Server{URL: "http://x"}, events: twoCalls()}, []frame{{seq: 4, isPage: true, what: "a"}, {seq: 5, what: "tools/call x"}, {seq: 6, what: "tools/call x"}, {seq: 7, what: "tools/call x"}},
 			"end4 end5 end6 end7 rewalk4 between4-5 between4-7"},
+		{"two calls of a tool with other arguments", serverPeer{events: twoCalls()}, []frame{{seq: 6, isRequest: true, what: "tools/call x", beside: []uint64{6, 7}}, {seq: 7, isRequest: true, isHello: true, what: "tools/call x"}},
+			"join6-7 end6 end7 endrest6 cancel6 later6 quit6-7 quit7-6 leave6-7 flood6@20 flood6@20.later6 swap6-7 unread6-7 term6 gone6 crossed6"},
 		{"a page of a list that comes twice", web, []frame{{seq: 4, isPage: true, what: "a"}, {seq: 5, isPage: true, what: "a"}}, "end4 end5 rewalk4"},
 		{"one behind which it tells something", stdio, []frame{{seq: 1, isHello: true}, {seq: 4, isRequest: true, isTold: true, what: "a", beside: []uint64{4, 5}}, {seq: 5, isHello: true, isRequest: true, what: "a"}},
 			"join4-5 end1 end4 end5 endrest4 cancel4 later4 prompt4-5 quit4-5 quit5-4 leave4-5 flood4@20 flood4@20.later4 unread4-5 term4 gone4 crossed4"},

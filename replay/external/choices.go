@@ -123,7 +123,8 @@ func (s serverPeer) addAboutCall(made choices, frames []frame, i int) {
 	made.until(Unread, f, frames[min(i+3, len(frames)-1)])
 	if len(f.beside) > 1 {
 		isNext := func(other frame) bool { return other.seq == f.beside[1] && other.isRequest }
-		if at := slices.IndexFunc(frames, isNext); at >= 0 && made.isNew(Quit, f.what+"\n"+frames[at].what) {
+		at := slices.IndexFunc(frames, isNext)
+		if at >= 0 && made.isNew(Quit, f.what+"\n"+frames[at].what) {
 			made.until(Quit, f, frames[at])
 			if f.what == frames[at].what { // the other waits for it, perhaps
 				made.until(Quit, frames[at], f)
@@ -133,9 +134,9 @@ func (s serverPeer) addAboutCall(made choices, frames []frame, i int) {
 					made.add(Choice{Kind: Leave, First: f.seq, Last: last})
 				}
 			}
-			if f.what != frames[at].what {
-				made.until(Swap, f, frames[at])
-			}
+		}
+		if at >= 0 && (f.what != frames[at].what || !bytes.Equal(s.argumentsOf(f.seq), s.argumentsOf(frames[at].seq))) && made.isNew(Swap, f.what+"\n"+frames[at].what) {
+			made.until(Swap, f, frames[at])
 		}
 	}
 	if at := slices.IndexFunc(frames[i+1:], func(other frame) bool { return other.isRequest }); f.isTold && at >= 0 && slices.Contains(f.beside, frames[i+1+at].seq) {

@@ -208,11 +208,18 @@ func (m maker) others(schema, was any, isNamed bool) []any {
 		}
 		return slices.DeleteFunc(values, func(value any) bool { return equal(value, was) })
 	}
-	if value, isMade := m.another(schema, was, []any{was}); isMade {
-		return []any{value}
+	value, isMade := m.another(schema, was, []any{was})
+	if !isMade {
+		return nil
 	}
-	return nil
+	if text, isText := value.(string); isText { // of two calls at once the one with more to do ends last
+		return []any{text + moreWords, value}
+	}
+	return []any{value}
 }
+
+// moreWords make a text longer.
+const moreWords = " and some more words, which take longer"
 
 // Misfit says where a value, as JSON, does not fit a schema; "" if it fits.
 func Misfit(schema, value json.RawMessage) string {

@@ -76,11 +76,12 @@ func TestArguments(t *testing.T) {
 // TestOtherArguments: another value is made in place of one that was made, and another taken that the schema names.
 func TestOtherArguments(t *testing.T) {
 	for _, tt := range [][3]string{
-		{`{"properties":{"a":{"type":"string"},"b":{"enum":["x","y"]}},"required":["a","b"]}`, `{"a":"a","b":"x"}`, `{"a":"a2","b":"x"} {"a":"a","b":"y"}`},
+		{`{"properties":{"a":{"type":"string"},"b":{"enum":["x","y"]}},"required":["a","b"]}`, `{"a":"a","b":"x"}`, `{"a":"a2` + moreWords + `","b":"x"} {"a":"a","b":"y"}`},
 		{`{"properties":{"b":{"enum":["x","y"],"default":"y"}}}`, `{}`, `{"b":"x"}`},
 		{`{"properties":{"b":{"$ref":"#/$defs/kind"}},"$defs":{"kind":{"enum":["x","y"]}}}`, `{}`, `{"b":"y"}`},
 		{`{"properties":{"b":{"default":"y"}}}`, `{}`, ``},
-		{`{"properties":{"a":{"type":"string"}},"required":["a"]}`, `{"a":"a"}`, `{"a":"a2"}`},
+		{`{"properties":{"a":{"type":"string"}},"required":["a"]}`, `{"a":"a"}`, `{"a":"a2` + moreWords + `"}`},
+		{`{"properties":{"a":{"type":"string","maxLength":9}},"required":["a"]}`, `{"a":"a"}`, `{"a":"a2"}`},
 		{`{"properties":{"a":{"type":"string","maxLength":1}},"required":["a"]}`, `{"a":"a"}`, ``},
 		{`{"properties":{"n":{"type":"integer","maximum":1},"path":{"type":"string"}}}`, `{"n":1,"path":"%DIR"}`, ``},
 		{`{"properties":{"n":{"type":"integer"},"path":{"type":"string"}}}`, `{"n":1,"path":"%DIR"}`, `{"n":2,"path":"%DIR"}`},
@@ -183,7 +184,7 @@ func TestCaller(t *testing.T) {
 		`{"jsonrpc":"2.0","id":6,"method":"tools/call","params":{"name":"read","arguments":{"q":"a"},"_meta":{"progressToken":"progress-6"}}}`,
 		`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"read","arguments":{"q":"a"},"_meta":{"progressToken":"progress-7"}}}`,
 		`{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{"name":"read","arguments":{"q":"a"},"_meta":{"progressToken":"progress-8"}}}`,
-		`{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"read","arguments":{"q":"a2"},"_meta":{"progressToken":"progress-9"}}}`,
+		`{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"read","arguments":{"q":"a2` + moreWords + `"},"_meta":{"progressToken":"progress-9"}}}`,
 		`{"jsonrpc":"2.0","id":10,"method":"tools/call","params":{"name":"write","arguments":{"x":1}}}`,
 		`{"jsonrpc":"2.0","id":11,"method":"tools/call","params":{"name":"read","arguments":{"q":"a"}}}`,
 		`{"jsonrpc":"2.0","id":12,"method":"tools/call","params":{"name":"read","arguments":{"q":"a"},"_meta":{"progressToken":"progress-12"}}}`,
@@ -205,7 +206,7 @@ func TestCaller(t *testing.T) {
 	text := Choose(offered, Wishes{}).Text()
 	for _, line := range []string{
 		"  tools/call read {\"q\":\"a\"}\n",
-		"  tools/call read {\"q\":\"a2\"}\n",
+		"  tools/call read {\"q\":\"a2" + moreWords + "\"}\n",
 		"  and again, with progress: tools/call read twice at once, tools/call read cancelled\n",
 		"  not called: far: it says that it reaches out of this machine\n",
 		"  not called: write, drop: it does not say that it only reads\n",
