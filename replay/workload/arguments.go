@@ -448,7 +448,7 @@ func (m maker) another(schema, made any, list []any) (value any, isFound bool) {
 	for i := range len(list) + 1 {
 		switch first := made.(type) {
 		case string:
-			candidates = append(candidates, fmt.Sprintf("%s%d", first, i+2))
+			candidates = append(candidates, fmt.Sprintf("%s%d", first, i+2), shifted(first, i+1))
 		case json.Number:
 			next := new(big.Rat).Add(number(first), big.NewRat(int64(i+1), 1))
 			candidates = append(candidates, json.Number(next.RatString()))
@@ -461,6 +461,21 @@ func (m maker) another(schema, made any, list []any) (value any, isFound bool) {
 		}
 	}
 	return nil, false
+}
+
+// shifted returns a text with another last letter or digit, so many places behind in the alphabet or the digits; the same if there is
+// none.
+func shifted(text string, places int) string {
+	bytes := []byte(text)
+	for i := len(bytes) - 1; i >= 0; i-- {
+		for _, kind := range []string{"0123456789", "abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ"} {
+			if at := strings.IndexByte(kind, bytes[i]); at >= 0 {
+				bytes[i] = kind[(at+places)%len(kind)]
+				return string(bytes)
+			}
+		}
+	}
+	return text
 }
 
 // formats are texts of the formats that JSON Schema names.

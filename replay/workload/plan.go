@@ -258,10 +258,11 @@ func (w Wishes) others(schema, arguments json.RawMessage) (list []json.RawMessag
 	return list
 }
 
-// addVariants makes some requests in other manners, calls with progress: in front of all calls two at once, if they change something
-// one that only reads what they have left, and then one with other arguments, of some tools, and behind them one that is cancelled and then made once more. Behind a call that changes
-// something comes one that only reads what it has left, then one that changes it to something else, and another that reads.
-// Where no tool is called these are other requests, or else pings.
+// addVariants makes some requests in other manners, calls with progress: in front of all calls two at once of some tools, then, if
+// they change something, one that changes it to something else and one that only reads what they have left, and one with other
+// arguments; and behind them one that is cancelled and then made once more. Behind a call that changes something comes one that only
+// reads what it has left, then one that changes it to something else, and another that reads. Where no tool is called these are other
+// requests, or else pings.
 func (a *Agenda) addVariants(others []AgendaItem) {
 	calls := a.Items
 	again := calls
@@ -282,7 +283,11 @@ func (a *Agenda) addVariants(others []AgendaItem) {
 		with(item, Beside)
 		with(item, Alone)
 		if isChange(item) && len(reads) > 0 { // nothing was read since the first of the two
-			with(nearest(reads, 0, item), Alone)
+			read := nearest(reads, 0, item)
+			if changed := otherAbout(item.schema, argumentsOf(item), argumentsOf(read)); changed != nil {
+				a.add(AgendaItem{Method: item.Method, Target: item.Target, Params: callOf(item.Target, changed), HasProgress: true})
+			}
+			with(read, Alone)
 		}
 		for _, params := range item.others {
 			a.add(AgendaItem{Method: item.Method, Target: item.Target, Params: params, HasProgress: true})

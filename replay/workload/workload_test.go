@@ -82,7 +82,8 @@ func TestOtherArguments(t *testing.T) {
 		{`{"properties":{"b":{"default":"y"}}}`, `{}`, ``},
 		{`{"properties":{"a":{"type":"string"}},"required":["a"]}`, `{"a":"a"}`, `{"a":"a2` + moreWords + `"}`},
 		{`{"properties":{"a":{"type":"string","maxLength":9}},"required":["a"]}`, `{"a":"a"}`, `{"a":"a2"}`},
-		{`{"properties":{"a":{"type":"string","maxLength":1}},"required":["a"]}`, `{"a":"a"}`, ``},
+		{`{"properties":{"a":{"type":"string","maxLength":1}},"required":["a"]}`, `{"a":"a"}`, `{"a":"b"}`},
+		{`{"properties":{"a":{"type":"string","pattern":"^[0-2]\\d:\\d\\d$"}},"required":["a"]}`, `{"a":"11:19"}`, `{"a":"11:10"}`},
 		{`{"properties":{"n":{"type":"integer","maximum":1},"path":{"type":"string"}}}`, `{"n":1,"path":"%DIR"}`, ``},
 		{`{"properties":{"n":{"type":"integer"},"path":{"type":"string"}}}`, `{"n":1,"path":"%DIR"}`, `{"n":2,"path":"%DIR"}`},
 		{`{"type":"object"}`, `{}`, ``},
@@ -325,7 +326,7 @@ func TestReadsBehind(t *testing.T) {
 		{[]OfferedTool{{Name: "get", IsReadOnly: true}, {Name: "set"}}, "get{} get{} set{} set{} get{} get{} set{} get{} set{} set{} get{}"},
 		{ // the value is another, of the same bell, behind one that reads that bell
 			[]OfferedTool{{Name: "all", IsReadOnly: true}, {Name: "set", Schema: schema(bell + "," + cents + `,"x":{"type":"string","enum":["u","v"]}`)}, {Name: "get", Schema: schema(bell), IsReadOnly: true}},
-			`all{} all{} set{"bell":"a"} set{"bell":"a"} get{"bell":"a"} set{"bell":"b"} get{"bell":"a"} get{"bell":"a"} get{"bell":"b"} all{} ` +
+			`all{} all{} set{"bell":"a"} set{"bell":"a"} set{"bell":"a","x":"v"} get{"bell":"a"} set{"bell":"b"} get{"bell":"a"} get{"bell":"a"} get{"bell":"b"} all{} ` +
 				`set{"bell":"a"} get{"bell":"a"} set{"bell":"a","x":"v"} get{"bell":"a"} get{"bell":"a"} get{"bell":"a"} get{"bell":"a"}`,
 		},
 	} {
