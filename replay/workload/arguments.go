@@ -219,7 +219,7 @@ func (m maker) others(schema, was any, isNamed bool) []any {
 }
 
 // moreWords make a text longer.
-const moreWords = " and some more words, which take longer"
+const moreWords = " and some more words"
 
 // Misfit says where a value, as JSON, does not fit a schema; "" if it fits.
 func Misfit(schema, value json.RawMessage) string {
