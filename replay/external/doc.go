@@ -41,19 +41,20 @@
 //
 // A [Schedule] is a short list of choices ([Choice]), each at a frame of the recorded end, which has the
 // number of its recorded event. Without choices that end is plain. A plain client sends a frame, waits for
-// the answer and for rest, and sends the next. A plain server sends each frame by itself, in its recorded
+// the answer and for rest, and sends the next; where the server does nothing more, and the recorded client had sent the next one
+// without the answer, so does this one. A plain server sends each frame by itself, in its recorded
 // place. A play has a server's answers by the event number of their request, and a client's output.
 //
 // # Source files
 //
 //	choice.go     choices, tokens, and which are tried
 //	peer.go       what a search needs of an end under test: one play, its choices, the session of one play
-//	server.go, to_server.go      a server under test, and one play of the client's half to it
+//	server.go, to_server.go      a server under test, what a client goes on without, and one play of the client's half to it
 //	to_server_rest.go            what the client does in such a play when the server is at rest, and at its end
 //	client.go, to_client.go      a client under test, what is a fault of it, and one play of the server's half to it
 //	to_client_http.go            what such a play has over HTTP beside
 //	guest.go      another client of a server over HTTP, which asks or leaves beside the recorded one
-//	web_linux.go, web_other.go, response.go  the connections to a server over HTTP
+//	web_linux.go, web_other.go   the connections to a server over HTTP, whose responses package incoming reads
 //	serial.go     whether an order of the calls explains the answers
 //	explore.go    the search
 //	confirm.go    its confirmation in fresh processes, and what a client prints otherwise than in the recorded order

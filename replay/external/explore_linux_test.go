@@ -493,7 +493,7 @@ func TestAwaits(t *testing.T) {
 			say(s2c, `{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"come"}]}}`)
 		}
 	}
-	const note = "note: these are answered when another message has come, and it is no hang if that does not come: tools/call await (#5)\n"
+	const note = "note: the server answers these only when another message has come, so an order without that message is no hang: tools/call await (#5)\n"
 	for fault, hang := range map[string]string{
 		"healthy":                    "",
 		"awaits the next":            "",

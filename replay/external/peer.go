@@ -86,10 +86,10 @@ type news struct {
 // isWhole reports whether all was said: a server that only goes on after the end has answered everything.
 func (p play) isWhole() bool { return p.found == nil || p.found.kind == Lingers }
 
-// waiting returns the requests that were answered, if at all, when another message had come.
+// waiting returns the requests that a server answered only when another message had come.
 func (p play) waiting() (list []uint64) {
 	for _, f := range p.frames {
-		if f.waits {
+		if _, isAnswered := p.answers[f.seq]; f.waits && isAnswered {
 			list = append(list, f.seq)
 		}
 	}

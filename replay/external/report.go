@@ -23,7 +23,7 @@ type Report struct {
 	// Unconfirmed are the faults that the search was about to confirm when it was interrupted, each with its token.
 	Unconfirmed []string  `json:"unconfirmed,omitempty"`
 	Unstable    []uint64  `json:"unstable,omitempty"` // requests whose answers differ by themselves
-	Waiting     []Request `json:"waiting,omitempty"`  // requests that were answered, if at all, when another message had come
+	Waiting     []Request `json:"waiting,omitempty"`  // requests that a server answered only when another message had come
 	Unheeded    []Request `json:"unheeded,omitempty"` // requests that a server answered long after it had read their cancellation
 	Dropped     []Request `json:"dropped,omitempty"`  // requests that a server did not answer whose client ended right behind them
 	Open        []Request `json:"open,omitempty"`     // requests whose responses a server left open behind the DELETE of their session
@@ -102,7 +102,7 @@ func (r Report) Rest() string {
 		fmt.Fprintf(&b, "seen, and not confirmed before the search ended: %s\n", text)
 	}
 	if len(r.Waiting) > 0 {
-		fmt.Fprintf(&b, "note: these are answered when another message has come, and it is no hang if that does not come: %s\n", names(r.Waiting))
+		fmt.Fprintf(&b, "note: the server answers these only when another message has come, so an order without that message is no hang: %s\n", names(r.Waiting))
 	}
 	for _, r := range r.Unheeded {
 		fmt.Fprintf(&b, "note: %s (#%d) was answered after it was cancelled: the server had read the cancellation, and come to rest\n", r.What, r.Event)
