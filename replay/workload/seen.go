@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -34,8 +35,12 @@ func See(events []store.Event) Seen {
 	model := timeline.NewModel(timeline.All)
 	for _, e := range events {
 		for _, m := range model.Take(e).Messages {
-			if m.Kind == transport.Response && m.Call != nil && m.Call.Method == mcp.MethodCallTool && m.Call.Failure == "" {
+			switch {
+			case m.Kind != transport.Response || m.Call == nil || m.Call.Failure != "":
+			case m.Call.Method == mcp.MethodCallTool:
 				seen.answer(m.Result)
+			case m.Call.Method == mcp.MethodListResources:
+				seen.resources(m.Result)
 			}
 		}
 	}
@@ -68,6 +73,20 @@ func (s *Seen) answer(result json.RawMessage) {
 	}
 }
 
+// resources takes a list of resources: what stands behind meters in a URI is a meter.
+func (s *Seen) resources(result json.RawMessage) {
+	var page struct {
+		Resources []struct{ URI string }
+	}
+	_ = json.Unmarshal(result, &page) // what cannot be read is not there
+	for _, r := range page.Resources {
+		parts := strings.Split(r.URI, "/")
+		for i, part := range parts[:len(parts)-1] {
+			s.value(part, parts[i+1])
+		}
+	}
+}
+
 // value takes a value in an answer, and the name of the member that has it.
 func (s *Seen) value(name string, value any) {
 	switch value := value.(type) {
@@ -78,6 +97,9 @@ func (s *Seen) value(name string, value any) {
 	case []any:
 		for _, item := range value {
 			s.value(name, item)
+			if members, isObject := item.(map[string]any); isObject { // one of bikes is a bike, by its name
+				s.value(name, cmp.Or(members["name"], members["id"]))
+			}
 		}
 	case string, json.Number:
 		name = plainName(name)
@@ -93,11 +115,11 @@ func plainName(name string) string {
 	return strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(name))
 }
 
-// of returns the values that a member of arguments may have: those of a member of this name, and for the id of something also
-// those of a member id.
+// of returns the values that a member of arguments may have: those of a member of this name, for one thing also those of a member
+// that has several, such as bikes for a bike, and for the id of something also those of a member id.
 func (s Seen) of(name string) []any {
 	name = plainName(name)
-	values := s.members[name]
+	values := slices.Concat(s.members[name], s.members[name+"s"])
 	if strings.HasSuffix(name, "id") && name != "id" {
 		values = slices.Concat(values, s.members["id"])
 	}

@@ -18,11 +18,14 @@ func TestSeen(t *testing.T) {
 	for id, call := range []struct{ tool, result string }{
 		{"submit", `{"content":[{"type":"text","text":"EX-4 submitted, file a/b7."}]}`},
 		{"create", `{"content":[{"type":"text","text":"{\"id\":\"n17\",\"title\":\"first\",\"size\":3}"}],"structuredContent":{"items":[{"id":"n18"}],"nextCursor":"p2"}}`},
+		{"bikes", `{"content":[],"structuredContent":{"bikes":[{"name":"Rosa","km":7}],"depots":["north"]}}`},
 		{"open", `{"content":[{"type":"text","text":"no note a, see EX-9"}],"isError":true}`},
 	} {
 		say(transport.ClientToServer, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%q}}`, id, call.tool)
 		say(transport.ServerToClient, `{"jsonrpc":"2.0","id":%d,"result":%s}`, id, call.result)
 	}
+	say(transport.ClientToServer, `{"jsonrpc":"2.0","id":"list","method":"resources/list"}`)
+	say(transport.ServerToClient, `{"jsonrpc":"2.0","id":"list","result":{"resources":[{"uri":"noise://meters/harbour"}]}}`)
 	seen := See(events)
 	const text = `{"type":"object","properties":{%q:{"type":"string"%s}},"required":[%[1]q]}`
 	for _, row := range []struct {
@@ -32,6 +35,9 @@ func TestSeen(t *testing.T) {
 		{"of the same form", "decide", fmt.Sprintf(text, "expense", `,"default":"EX-1"`), `{"expense":"EX-1"}`, `{"expense":"EX-1"}`, `{"expense":"EX-4"}`},
 		{"a default that is left out", "decide", `{"type":"object","properties":{"expense":{"type":"string","default":"EX-1"}}}`, `{}`, `{}`, `{"expense":"EX-4"}`},
 		{"an id of which a call has failed", "open", fmt.Sprintf(text, "note_id", ""), `{"note_id":"a"}`, `{"note_id":"n18"}`, ""},
+		{"one of several, by its name", "open", fmt.Sprintf(text, "bike", ""), `{"bike":"a"}`, `{"bike":"Rosa"}`, ""},
+		{"one of several", "open", fmt.Sprintf(text, "depot", ""), `{"depot":"a"}`, `{"depot":"north"}`, ""},
+		{"what a URI names", "open", fmt.Sprintf(text, "meter", ""), `{"meter":"a"}`, `{"meter":"harbour"}`, ""},
 		{"the same, of a call that has not", "create", fmt.Sprintf(text, "note_id", ""), `{"note_id":"a"}`, `{"note_id":"a"}`, ""},
 		{"one that was seen", "open", fmt.Sprintf(text, "noteId", ""), `{"noteId":"n18"}`, `{"noteId":"n18"}`, `{"noteId":"n17"}`},
 		{"a name that no answer has", "open", fmt.Sprintf(text, "colour", ""), `{"colour":"a"}`, `{"colour":"a"}`, ""},
