@@ -1161,6 +1161,8 @@ type flipping struct {
 	with      []string // how long each play of the hang would wait for the timer
 }
 
+func (s *flipping) knowing(play) peer { return s }
+
 func (s *flipping) play(schedule Schedule, patience child.Patience) (play, error) {
 	played := play{frames: []frame{{seq: 1, isRequest: true, split: 5}, {seq: 3, isRequest: true, split: 5}}}
 	if slices.ContainsFunc(schedule, func(c Choice) bool { return c.First == 3 }) {
