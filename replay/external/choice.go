@@ -59,7 +59,7 @@ const (
 	Term       Kind = "term"      // the client sends SIGTERM behind First when the server is at rest, and ends its output then
 	Gone       Kind = "gone"      // the client reads no more when it sends First, and ends its output when the server is at rest
 	Sip        Kind = "sip"       // First to Last go out in one write, and the client reads a page whenever the server is at rest, through a pipe of that size
-	Flood      Kind = "flood"     // First goes out At times at once, each under an id of its own, and the client reads as in a Sip, but nothing as long as the server has timers
+	Flood      Kind = "flood"     // First goes out At times at once, each under an id of its own; over stdio the client reads as in a Sip, but nothing as long as the server has timers
 	Step       Kind = "step"      // what First's other choice does when the server is at rest, or tells something, is done when it has moved by itself At times and has been at rest again for a while
 	Swap       Kind = "swap"      // First and Last go out in one write, Last in front
 	Slow       Kind = "slow"      // the client waits for a moment in front of each message; no token has it

@@ -198,8 +198,8 @@ func copiesOf(f frame, isWeb bool) int {
 	return min(max(least, room/f.size), most)
 }
 
-// addFloods adds that a call goes out many times at once, and that all of these are cancelled, also those that wait for their turn. Over
-// HTTP it goes out so when the client has ended its standalone stream, too: what the server tells has nowhere to go.
+// addFloods adds that a call goes out many times at once, and that all of these are cancelled, also those that wait for their turn.
+// Over HTTP it goes out so when the client has ended its standalone stream, too: what the server tells has nowhere to go.
 func (s serverPeer) addFloods(made choices, frames []frame, i int) {
 	f := frames[i]
 	flood := Choice{Kind: Flood, First: f.seq, Last: f.seq, At: copiesOf(f, s.URL != "")}
@@ -228,9 +228,10 @@ func (s serverPeer) addSteps(made choices, frames []frame, i int) {
 		next = &frames[i+1]
 	}
 	isFirst := made.isNew(Step, f.what)
-	isPair := next != nil && made.isNew(Step, f.what+"\n"+next.what)
-	for at := 0; at <= min(f.rests-1, most) && isPair; at++ {
-		add(at, Prompt, *next)
+	if next != nil && made.isNew(Step, f.what+"\n"+next.what) {
+		for at := range min(f.rests, most+1) {
+			add(at, Prompt, *next)
+		}
 	}
 	if !isFirst {
 		return

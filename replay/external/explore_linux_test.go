@@ -67,7 +67,20 @@ func serve(fault string) (status int) {
 	count := 0
 	page := make([]byte, 1<<20)
 	ending := prepareEnding(fault)
+	var unread chan string // lines that wait for the client to read; nil: they are written at once
+	if fault == "gives up on who does not read" {
+		unread = make(chan string, 8)
+		go func() {
+			for line := range unread {
+				fmt.Print(line)
+			}
+		}()
+	}
 	answer := func(m transport.Message, result string) {
+		if unread != nil {
+			giveUp(unread, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", m.ID, result))
+			return
+		}
 		if _, err := fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", m.ID, result); err != nil && fault == "stays without output" {
 			ending.stays.Store(true)
 		}

@@ -144,10 +144,9 @@ func (x *explorer) callsOf(burst Choice) (calls []uint64) {
 // order, too, for another message, which in this one has not come, or has come before. Calls that meet must have their answers if
 // they have them in each order, one after the other.
 func (x *explorer) mayWait(schedule Schedule, found *fault) (bool, error) {
-	waits := func(seq uint64) bool {
-		return slices.ContainsFunc(x.plain.frames, func(f frame) bool { return f.waits && f.what == x.what(seq) })
+	isOther := func(seq uint64) bool {
+		return !slices.ContainsFunc(x.report.Waiting, func(r Request) bool { return r.What == x.what(seq) })
 	}
-	isOther := func(seq uint64) bool { return !waits(seq) }
 	isAbout := found.kind == Hang || found.kind == Lost
 	only := schedule.only()
 	switch {

@@ -87,11 +87,11 @@ func loopback(address *url.URL) (list []netip.AddrPort, err error) {
 // serverPeer is a server under test, to which the recorded client plays.
 type serverPeer struct {
 	Server
-	events []store.Event
-	stop   <-chan struct{} // closed when a play is to end at once
-	keeps  bool            // the trace of a play
-	asks   bool            // for lines of source at a hang
-	waits  map[string]bool // what is answered when another message has come, such as "tools/call await"; nil: that is not known yet
+	events  []store.Event
+	stop    <-chan struct{} // closed when a play is to end at once
+	keeps   bool            // the trace of a play
+	asks    bool            // for lines of source at a hang
+	waiting map[string]bool // what is answered when another message has come, such as "tools/call await"; nil: that is not known yet
 }
 
 func (s serverPeer) asking() peer   { s.asks = true; return s }
@@ -100,9 +100,9 @@ func (serverPeer) recorded() string { return "client" }
 
 // knowing implements peer.
 func (s serverPeer) knowing(plain play) peer {
-	s.waits = map[string]bool{}
+	s.waiting = map[string]bool{}
 	for _, f := range plain.frames {
-		s.waits[f.what] = s.waits[f.what] || f.waits
+		s.waiting[f.what] = s.waiting[f.what] || f.waits
 	}
 	return s
 }
@@ -236,7 +236,7 @@ func (s serverPeer) playWith(half clientHalf, schedule Schedule, patience child.
 		}
 		defer process.Kill()
 		p := &player{
-			schedule: schedule, patience: patience, dir: at.Dir, recorded: cmp.Or(s.Folder, child.FolderMark), half: half, events: s.events, waiting: s.waits, status: statusIn(s.events), process: process, line: line, http: http,
+			schedule: schedule, patience: patience, dir: at.Dir, recorded: cmp.Or(s.Folder, child.FolderMark), half: half, events: s.events, waiting: s.waiting, status: statusIn(s.events), process: process, line: line, http: http,
 			requests: map[*timeline.Call]*request{}, play: play{answers: map[uint64]string{}, failed: map[uint64]bool{}, trace: newTrace(s.keeps)},
 		}
 		p.session = newPlayedSession(transport.ServerToClient, http != nil, func(found *fault, frame transport.Frame) {

@@ -124,6 +124,31 @@ func TestSteps(t *testing.T) {
 	}
 }
 
+// giveUp queues a line, and throws away what waits there if nobody has read for a while.
+func giveUp(queue chan string, line string) {
+	for {
+		select {
+		case queue <- line:
+			return
+		case <-time.After(500 * time.Millisecond): // in which a client that reads has read
+			for len(queue) > 0 {
+				<-queue
+			}
+		}
+	}
+}
+
+// TestFloodGivesUp holds that a client which does not read leaves the server the time to give up.
+func TestFloodGivesUp(t *testing.T) {
+	t.Parallel()
+	if found := playCalls(t, "gives up on who does not read", "x1.flood5@100", "get", "get").found; found == nil || found.kind != Hang {
+		t.Errorf("found %+v, want a hang", found)
+	}
+	if found := playCalls(t, "healthy", "x1.flood5@100", "get", "get").found; found != nil {
+		t.Errorf("of one that waits: found %+v", found)
+	}
+}
+
 // TestFloodEnds holds that a client which ends behind many calls at once reads their answers: a server that writes them one by one
 // reads no more until then.
 func TestFloodEnds(t *testing.T) {

@@ -32,7 +32,7 @@ type OfferedTool struct {
 	IsReadOnly bool            // it says that it only reads
 	IsOutward  bool            // it says that it reaches out, to an open world
 
-	SaysItWaits bool // for something, perhaps, that another call brings
+	SaysItWaits bool // it says that it waits, perhaps for what another call brings
 }
 
 // OfferedPrompt is a prompt as a server lists it, with the names of its arguments and of those that it needs.
@@ -69,6 +69,14 @@ func (w Wishes) isWait(tool string, arguments json.RawMessage) bool {
 type NamedCall struct {
 	Tool      string
 	Arguments json.RawMessage // nil: they are made
+}
+
+// String shows the call with its arguments.
+func (c NamedCall) String() string { return c.item().words() }
+
+// item returns the request of the call.
+func (c NamedCall) item() AgendaItem {
+	return AgendaItem{Method: mcp.MethodCallTool, Target: c.Tool, Params: callOf(c.Tool, c.Arguments)}
 }
 
 // ParseCall reads a call as a user names it: a tool, and behind a blank its arguments, a JSON object.
@@ -320,7 +328,8 @@ func (a *Agenda) addVariants(others []AgendaItem) {
 	}
 }
 
-// nearest returns the call that only reads, of some, which has the most arguments of another call; of several the first from a place on.
+// nearest returns the one of some calls that only read which has the most arguments of another call; the one at a place if no other
+// has more of them.
 func nearest(reads []AgendaItem, place int, item AgendaItem) AgendaItem {
 	read := reads[place%len(reads)]
 	for _, other := range reads {
@@ -341,9 +350,9 @@ func (a *Agenda) addWaits(offer Offer, wishes Wishes) {
 		if wait.IsNever {
 			continue
 		}
-		a.add(AgendaItem{Method: mcp.MethodCallTool, Target: wait.Call.Tool, Params: callOf(wait.Call.Tool, wait.Call.Arguments)})
+		a.add(wait.Call.item())
 		if wait.By != nil {
-			a.add(AgendaItem{Method: mcp.MethodCallTool, Target: wait.By.Tool, Params: callOf(wait.By.Tool, wait.By.Arguments)})
+			a.add(wait.By.item())
 			continue
 		}
 		tried := map[string]bool{}

@@ -175,7 +175,7 @@ func TestCaller(t *testing.T) {
 		hear(c.Receive(transport.Frame{Bytes: []byte(frame)}))
 	}
 	want := []string{
-		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"roots":{"listChanged":true},"sampling":{},"elicitation":{}},"clientInfo":{"name":"mcprec-explore","version":"1"}}}`,
+		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":` + hello + `}`,
 		`{"jsonrpc":"2.0","method":"notifications/initialized"}`,
 		`{"jsonrpc":"2.0","id":2,"method":"tools/list"}`,
 		`{"jsonrpc":"2.0","id":"q","result":{"roots":[{"uri":"file://%DIR","name":"explored"}]}}`,

@@ -12,7 +12,6 @@ import (
 	"github.com/mcprec/mcprec/store"
 	"github.com/mcprec/mcprec/transport"
 	"github.com/mcprec/mcprec/transport/mcp"
-	"github.com/mcprec/mcprec/transport/phrase"
 )
 
 // waits finds out what a call waits for that has no answer: until another call comes it is no hang.
@@ -31,14 +30,14 @@ func (w *waits) learn(wishes *workload.Wishes, made external.Made, offer workloa
 	if made.Fault == nil || made.Fault.Kind != external.Hang || !made.Fault.Certain || call == nil {
 		return made, ""
 	}
-	wait := workload.Wait{Call: *call}
 	isOfTool := func(known workload.Wait) bool { return known.Call.Tool == call.Tool }
-	if slices.ContainsFunc(wishes.Waits, isOfTool) {
-		return made, w.leaveOut(wishes, append(wishes.Waits, wait))
+	isKnown := slices.ContainsFunc(wishes.Waits, isOfTool)
+	wishes.Waits = append(wishes.Waits, workload.Wait{Call: *call})
+	if isKnown {
+		return made, w.leaveOut(wishes)
 	}
 	w.hung = &made
-	wishes.Waits = append(wishes.Waits, wait)
-	return made, "with " + words(*call) + " at its end, as that has no answer, and behind it what may bring one"
+	return made, "with " + call.String() + " at its end, as that has no answer, and behind it what may bring one"
 }
 
 // judge takes the session in which a call without an answer comes at the end, and behind it what may bring one.
@@ -51,27 +50,20 @@ func (w *waits) judge(wishes *workload.Wishes, made external.Made, offer workloa
 	switch {
 	case isAnswered && by != nil:
 		wait.By = by
-		return made, "with " + words(*by) + " right behind that, which has brought the answer"
+		return made, "with " + by.String() + " right behind that, which has brought the answer"
 	case !isAnswered && isAlive && slices.ContainsFunc(offer.Tools, isTool):
-		return made, w.leaveOut(wishes, wishes.Waits)
+		return made, w.leaveOut(wishes)
 	}
 	wishes.Waits = wishes.Waits[:len(wishes.Waits)-1]
 	return hung, ""
 }
 
-// leaveOut has the last of some calls left out of the session.
-func (w *waits) leaveOut(wishes *workload.Wishes, list []workload.Wait) string {
-	last := &list[len(list)-1]
+// leaveOut has the last of the calls that wait left out of the session.
+func (w *waits) leaveOut(wishes *workload.Wishes) string {
+	last := &wishes.Waits[len(wishes.Waits)-1]
 	last.IsNever = true
-	wishes.Waits = list
-	w.say(fmt.Sprintf("not called: %s: it waits for something that none of the calls brings", words(last.Call)))
+	w.say(fmt.Sprintf("not called: %s: it waits for something that none of the calls brings", last.Call))
 	return "without that"
-}
-
-// words shows a call.
-func words(call workload.NamedCall) string {
-	const most = 160
-	return mcp.MethodCallTool + " " + phrase.Name(call.Tool) + " " + phrase.Clip(string(call.Arguments), most)
 }
 
 // firstOpen returns the first call of a tool that has no answer, and is not cancelled; nil: there is none.
