@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -512,8 +513,37 @@ func (p *clientPlayer) unrecorded() error {
 			case len(p.schedule) == 0 && p.start == p.first:
 				return &unrecordedError{what}
 			}
+			p.noteOther(m.ID)
 			p.play.isUnjudged = true
 		}
 	}
 	return nil
+}
+
+// asksFor begins the detail of a client that asks for something else.
+const asksFor = "it asks for"
+
+// noteOther notes the first request that the recorded client makes nowhere. One that it makes again is none: it may ask more often.
+// Nor is what it asks behind a call that it has given up.
+func (p *clientPlayer) noteOther(id json.RawMessage) {
+	calls := p.calls()
+	at := slices.IndexFunc(calls, func(call *timeline.Call) bool { return call.Key() == mcp.KeyOf(id) })
+	if at < 0 || p.play.isUnjudged || p.cancels < 0 || p.rules.By == match.ByMethod {
+		return
+	}
+	other := &otherRequest{wants: p.wants[calls[at]], behind: len(p.play.frames)}
+	made := slices.Collect(maps.Values(p.wants))
+	for _, e := range p.events {
+		for _, m := range timeline.MessagesOf(transport.Frame{Bytes: e.Payload}) {
+			want := wantOf(m)
+			switch {
+			case e.Kind != store.Frame || e.Dir != transport.ClientToServer || m.Kind() != transport.Request:
+			case want == other.wants:
+				return
+			case m.Method == calls[at].Method && !slices.Contains(made, want):
+				other.instead = append(other.instead, want)
+			}
+		}
+	}
+	p.play.other = other
 }

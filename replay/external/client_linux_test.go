@@ -50,7 +50,7 @@ func call(fault, server string) (status int) {
 	}
 	mode, _, _ := strings.Cut(fault, ",")
 	l := &lister{fault: fault, in: c.in}
-	if keep := map[string]func(io.Reader){"lists": l.run, "watches": l.watch, "reads": l.follow}[mode]; keep != nil {
+	if keep := map[string]func(io.Reader){"lists": l.run, "watches": l.watch, "reads": l.follow, "fetches": l.fetch}[mode]; keep != nil {
 		keep(c.out)
 		_ = c.in.Close()
 		_ = wait()

@@ -283,3 +283,64 @@ func TestFollowingReads(t *testing.T) {
 		}
 	}
 }
+
+// fetch asks at once where two things are, and fetches each from there. With a fault it takes the first answer to come for that to
+// the first request.
+func (l *lister) fetch(out io.Reader) {
+	things := []string{"ladder", "rope"}
+	l.ask(mcp.MethodInitialize, `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}`)
+	fetched := 0
+	for lines, found := bufio.NewScanner(out), 0; fetched < len(things) && lines.Scan(); {
+		m := timeline.MessagesOf(transport.Frame{Bytes: lines.Bytes()})[0]
+		var got struct{ Content []struct{ Text string } }
+		_ = json.Unmarshal(m.Result, &got) // what cannot be read is not there
+		id, _ := strconv.Atoi(string(m.ID))
+		switch {
+		case m.Method == mcp.MethodPing:
+			_, _ = fmt.Fprintf(l.in, `{"jsonrpc":"2.0","id":%s,"result":{}}`+"\n", m.ID)
+		case id == 1:
+			_, _ = fmt.Fprintln(l.in, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+			for _, thing := range things {
+				l.ask(mcp.MethodCallTool, fmt.Sprintf(`{"name":"find","arguments":{"thing":%q}}`, thing))
+			}
+		case id <= 3:
+			thing := things[id-2]
+			if l.fault == "fetches, in turn" {
+				thing = things[found]
+			}
+			found++
+			l.ask(mcp.MethodCallTool, fmt.Sprintf(`{"name":"fetch","arguments":{"thing":%q,"from":%q}}`, thing, got.Content[0].Text))
+		default:
+			fetched++
+		}
+	}
+	fmt.Println("fetched", fetched)
+}
+
+// TestFetchingClients holds that a client is found which takes an answer for that to another request, and asks for what is nowhere.
+func TestFetchingClients(t *testing.T) {
+	t.Parallel()
+	events, say := newSession()
+	say(c2s, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`)
+	say(s2c, `{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}`)
+	say(c2s, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	say(c2s, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"find","arguments":{"thing":"ladder"}}}`)
+	say(c2s, `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"find","arguments":{"thing":"rope"}}}`)
+	say(s2c, `{"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"shed"}]}}`)
+	say(c2s, `{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"fetch","arguments":{"thing":"ladder","from":"shed"}}}`)
+	say(s2c, `{"jsonrpc":"2.0","id":3,"result":{"content":[{"type":"text","text":"boat"}]}}`)
+	say(c2s, `{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"fetch","arguments":{"thing":"rope","from":"boat"}}}`)
+	say(s2c, `{"jsonrpc":"2.0","id":4,"result":{"content":[]}}`)
+	say(s2c, `{"jsonrpc":"2.0","id":5,"result":{"content":[]}}`)
+	for fault, want := range map[string]string{
+		"fetches, in turn": "DIFFERENT OUTPUT: the client asks for something else than in the recorded order; reproduced 3 times out of 3\n" +
+			"  it asks for\n    tools/call {\"arguments\":{\"from\":\"boat\",\"thing\":\"ladder\"},\"name\":\"fetch\"}\n" +
+			"  and in the recorded order for\n    tools/call {\"arguments\":{\"from\":\"shed\",\"thing\":\"ladder\"},\"name\":\"fetch\"}\n",
+		"fetches": "",
+	} {
+		report, err := ExploreClient(counterClient(fault), *events, Options{Schedules: 25, SameOutput: true})
+		if err != nil || want == "" && len(report.Findings) > 0 || !strings.HasPrefix(report.Text(), want) {
+			t.Errorf("%s: %v, found:\n%s", fault, err, report.Text())
+		}
+	}
+}

@@ -189,7 +189,7 @@ func (x *explorer) otherThanPlain(played play) *fault {
 	if len(played.changes) > 0 {
 		return x.otherAtChange(played)
 	}
-	isSameOrder := slices.EqualFunc(played.frames, x.plain.frames, func(a, b frame) bool { return a.seq == b.seq })
+	isSameOrder := slices.EqualFunc(played.frames, x.plain.frames, isSameFrame)
 	output, plain := played.output, x.plain.output
 	if haveAnswersMoved(played.frames, x.plain.frames) { // it may print an answer when that comes
 		output, plain = sortedLines(output), sortedLines(plain)
@@ -215,6 +215,29 @@ func (x *explorer) otherThanPlain(played play) *fault {
 		}
 	}
 	return nil
+}
+
+// onlyMoves reports whether a choice of a server leaves its messages as they are, and says only when they go out.
+func (c Choice) onlyMoves() bool {
+	return slices.Contains([]Kind{Join, Split, Early, Late, Behind, Form}, c.Kind)
+}
+
+// otherThanAsked finds what a client asks for that it never asks for in the recording, if until then it was sent the same messages,
+// or the same but for the order of answers: it takes one answer for another, perhaps.
+func (x *explorer) otherThanAsked(played play) *fault {
+	other := played.other
+	if other == nil || other.behind > len(x.plain.frames) {
+		return nil
+	}
+	frames, plain := played.frames[:other.behind], x.plain.frames[:other.behind]
+	if !haveAnswersMoved(frames, plain) && !slices.EqualFunc(frames, plain, isSameFrame) {
+		return nil
+	}
+	detail := asksFor + "\n    " + clip(other.wants)
+	if len(other.instead) > 0 {
+		detail += "\n  and in the recorded order for\n    " + clip(other.instead[0])
+	}
+	return &fault{kind: Different, look: procfs.Look{Activity: procfs.Ended}, about: "another request", detail: detail}
 }
 
 // missedChange says which change a client has missed whose like it heeds in the recorded order: it was told of it while it read
@@ -349,9 +372,12 @@ func unnumbered(text string) string {
 
 // haveAnswersMoved reports whether two plays differ, and only in which answer stood where.
 func haveAnswersMoved(played, plain []frame) bool {
-	return !slices.EqualFunc(played, plain, func(a, b frame) bool { return a.seq == b.seq }) &&
+	return !slices.EqualFunc(played, plain, isSameFrame) &&
 		slices.EqualFunc(played, plain, func(a, b frame) bool { return a.seq == b.seq || a.isAnswer && b.isAnswer })
 }
+
+// isSameFrame reports whether two frames of two plays are one of the recording.
+func isSameFrame(a, b frame) bool { return a.seq == b.seq }
 
 // sortedLines returns a text with its lines sorted.
 func sortedLines(text string) string {

@@ -383,7 +383,7 @@ func (x *explorer) play(schedule Schedule) (play, error) {
 // count adds a play of the search to the report.
 func (x *explorer) count(played play) {
 	x.report.Played++
-	if played.isUnjudged && !x.plain.isUnjudged {
+	if played.isUnjudged && played.found == nil && !x.plain.isUnjudged {
 		x.report.Unjudged++
 	}
 	x.report.Unheeded = played.addTo(x.report.Unheeded, played.unheeded)
@@ -442,6 +442,9 @@ func (x *explorer) playOnce(schedule Schedule, patience child.Patience) (play, e
 	played.patience = patience
 	saysMore := func(c Choice) bool {
 		return c.Kind == Repeat || c.Kind == Twin || c.Kind == Retract || c.Kind == Anyway || c.Kind == Overdue && played.isPassed || c.Kind == Stderr || c.Kind == Change && len(schedule) > 1
+	}
+	if err == nil && x.SameOutput && played.isUnjudged && played.found == nil && !slices.ContainsFunc(schedule, func(c Choice) bool { return !c.onlyMoves() }) {
+		played.found = x.otherThanAsked(played)
 	}
 	if err == nil && x.SameOutput && len(schedule) > 0 && !slices.ContainsFunc(schedule, saysMore) && played.found == nil && !played.isUnjudged {
 		played.found = x.otherThanPlain(played)

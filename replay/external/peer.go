@@ -54,7 +54,8 @@ type play struct {
 	missed  map[string]uint64 // by what a client was reading, such as tools/list: the event that told it of a change, behind which it has not read it again
 	heeds   map[string]bool   // what a client has read again behind a change
 
-	isPassed bool // a client asked for something else without an answer that was kept back
+	other    *otherRequest // of a client; nil: it asked for nothing that it does not ask for in the recording
+	isPassed bool          // a client asked for something else without an answer that was kept back
 
 	patience child.Patience // it was played with
 
@@ -75,6 +76,13 @@ type play struct {
 	trace *trace   // nil: not kept
 	lines []string // of a process that was asked: which hold what waits at a hang, or keep it from its end
 	met   []string // of a server that was asked: where its requests met
+}
+
+// otherRequest is a request that the recorded client does not make.
+type otherRequest struct {
+	wants   string   // its method and params
+	instead []string // what the recorded client asks for by this method, and the one under test has not yet
+	behind  int      // how many frames had gone out
 }
 
 // news is a notification of a server that something has changed.

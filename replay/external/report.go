@@ -298,6 +298,9 @@ func (f Finding) aboutClient() string {
 	case NoSession:
 		return "NO NEW SESSION: the client got 404 for its session, and ended without beginning another: " + f.Detail
 	}
+	if strings.HasPrefix(f.Detail, asksFor) {
+		return "DIFFERENT OUTPUT: the client asks for something else than in the recorded order"
+	}
 	does := "prints"
 	if len(f.Requests) > 0 {
 		does = "answers " + names(f.Requests)
