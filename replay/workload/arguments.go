@@ -19,8 +19,8 @@ import (
 // FolderMark stands in what a client says for the folder that a server process has for itself.
 const FolderMark = "%DIR"
 
-// Arguments returns a value for a schema as JSON: the default, an example or the first value of an enum where the
-// schema has one, and else the smallest that fits. What may be left out is left out. A schema that is nil takes an
+// Arguments returns a value for a schema as JSON: the default, an example, the first value of an enum or what its description
+// gives as an example where the schema has one, and else the smallest that fits. What may be left out is left out. A schema that is nil takes an
 // empty object.
 func Arguments(schema json.RawMessage) (json.RawMessage, error) {
 	if len(schema) == 0 {
@@ -212,7 +212,9 @@ func (m maker) others(schema, was any, isNamed bool) []any {
 	if !isMade {
 		return nil
 	}
-	if text, isText := value.(string); isText { // of two calls at once the one with more to do ends last
+	s, _ := m.dereferenced(schema, 0).(map[string]any)
+	isSuggested := slices.ContainsFunc(suggested(s), func(other any) bool { return equal(other, value) })
+	if text, isText := value.(string); isText && !isSuggested { // of two calls at once the one with more to do ends last
 		return []any{text + moreWords, value}
 	}
 	return []any{value}
@@ -312,8 +314,14 @@ func (m maker) dereferenced(schema any, depth int) any {
 	return schema
 }
 
-// suggested returns the values that a schema itself names.
-func suggested(s map[string]any) (values []any) {
+// suggested returns the values that a schema itself names, and those of its description.
+func suggested(s map[string]any) []any {
+	description, _ := s["description"].(string)
+	return append(named(s), examplesIn(description)...)
+}
+
+// named returns the values that a schema itself names.
+func named(s map[string]any) (values []any) {
 	for _, word := range []string{"const", "default", "example"} {
 		if value, isThere := s[word]; isThere && (word == "const" || value != nil) {
 			values = append(values, value)
@@ -476,56 +484,6 @@ func shifted(text string, places int) string {
 		}
 	}
 	return text
-}
-
-// formats are texts of the formats that JSON Schema names.
-var formats = map[string]string{
-	"uri": "http://127.0.0.1:9/", "url": "http://127.0.0.1:9/", "uri-reference": "/", "iri": "http://127.0.0.1:9/",
-	"date-time": "2026-01-01T00:00:00Z", "date": "2026-01-01", "time": "00:00:00Z", "duration": "PT1S",
-	"email": "a@example.com", "hostname": "localhost", "ipv4": "127.0.0.1", "ipv6": "::1",
-	"uuid": "00000000-0000-4000-8000-000000000000", "regex": "a", "json-pointer": "/a", "byte": "YQ==", "binary": "a",
-}
-
-// text returns a text.
-func (m maker) text(s map[string]any, name string) (any, bool) {
-	least, _ := limitOf(s, "minLength")
-	if pattern, isThere := s["pattern"].(string); isThere {
-		text, isFound := textFor(pattern, least)
-		return text, isFound
-	}
-	format, _ := s["format"].(string)
-	text := formats[format]
-	if text == "" {
-		text = ofName(name)
-	}
-	if most, isThere := limitOf(s, "maxLength"); isThere && len(text) > most {
-		text = text[:max(most, 0)]
-	}
-	if least > 1<<16 {
-		return nil, false
-	}
-	return text + strings.Repeat("a", max(0, least-len(text))), true
-}
-
-// plainText is a text of which nothing more is known.
-const plainText = "a"
-
-// ofName returns a text for a member of a name: folders and files are in the server's own folder, and an address is
-// one at which nobody listens.
-func ofName(name string) string {
-	name = strings.ToLower(name)
-	has := func(words ...string) bool {
-		return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(name, word) })
-	}
-	switch {
-	case has("uri", "url"):
-		return "http://127.0.0.1:9/"
-	case has("path", "dir", "folder", "cwd"):
-		return FolderMark
-	case has("file"):
-		return FolderMark + "/a.txt"
-	}
-	return plainText
 }
 
 // number returns 1, or the number next to it that fits.

@@ -134,7 +134,7 @@ func (s Seen) improve(tool string, schema, arguments json.RawMessage) json.RawMe
 	}
 	better := arguments
 	s.each(schema, arguments, func(name string, properties map[string]any, change func(any) json.RawMessage) bool {
-		if len(suggested(properties)) > 0 {
+		if len(named(properties)) > 0 {
 			return true
 		}
 		for _, value := range s.of(name) {

@@ -40,6 +40,7 @@ func TestSeen(t *testing.T) {
 		{"what a URI names", "open", fmt.Sprintf(text, "meter", ""), `{"meter":"a"}`, `{"meter":"harbour"}`, ""},
 		{"the same, of a call that has not", "create", fmt.Sprintf(text, "note_id", ""), `{"note_id":"a"}`, `{"note_id":"a"}`, ""},
 		{"one that was seen", "open", fmt.Sprintf(text, "noteId", ""), `{"noteId":"n18"}`, `{"noteId":"n18"}`, `{"noteId":"n17"}`},
+		{"an example of the description", "open", `{"type":"object","properties":{"depot":{"type":"string","description":"e.g. south"}},"required":["depot"]}`, `{"depot":"south"}`, `{"depot":"north"}`, ""},
 		{"a name that no answer has", "open", fmt.Sprintf(text, "colour", ""), `{"colour":"a"}`, `{"colour":"a"}`, ""},
 		{"a further page", "list", `{"type":"object","properties":{"cursor":{"type":"string"},"kind":{"type":"string"}}}`, `{"kind":"a"}`, `{"kind":"a"}`, `{"cursor":"p2","kind":"a"}`},
 		{"what does not fit", "open", fmt.Sprintf(text, "title", `,"maxLength":2`), `{"title":"a"}`, `{"title":"a"}`, ""},

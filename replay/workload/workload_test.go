@@ -73,6 +73,40 @@ func TestArguments(t *testing.T) {
 	}
 }
 
+// TestExamples: what a description gives as an example is an example.
+func TestExamples(t *testing.T) {
+	for description, want := range map[string]string{
+		"Station code, e.g. KGX or EUS":          `["KGX","EUS"]`,
+		"City (for example: New York, Oslo)":     `["New York","Oslo"]`,
+		"City, e.g. New York. Defaults to none.": `["New York"]`,
+		"One of: 'red', 'green' or 'dark blue'":  `["red","green","dark blue"]`,
+		"Kind, e.g. espresso in the morning":     `["espresso"]`,
+		"Minutes, e.g. 30":                       `["30",30]`,
+		"Day, e.g. 2026-01-31.":                  `["2026-01-31"]`,
+		"File, e.g. report.txt":                  `[]`,
+		"Where, e.g. /tmp/a":                     `[]`,
+		"Whom, e.g. a@example.com":               `[]`,
+		"Pattern, e.g. `a|b`":                    `[]`,
+		"The name, e.g. ":                        `[]`,
+		"The name, e.g. 'open":                   `["open"]`,
+		"e.g.":                                   `[]`,
+		"One of the boats":                       `[]`,
+		"A name":                                 `[]`,
+		"İİİİİİ e.g. Oslo":                       `["Oslo"]`,
+		"Far, e.g. 1e999999999":                  `["1e999999999"]`,
+	} {
+		got, err := json.Marshal(append([]any{}, examplesIn(description)...))
+		if err != nil || string(got) != want {
+			t.Errorf("%s: %s, want %s, %v", description, got, want, err)
+		}
+	}
+	const schema = `{"type":"object","properties":{"n":{"type":"integer","description":"Minutes, e.g. 30"},"s":{"type":"string","description":"e.g. Oslo, Rome"}},"required":["n","s"]}`
+	got, err := Arguments(json.RawMessage(schema))
+	if others := otherArguments(json.RawMessage(schema), got); err != nil || string(got) != `{"n":30,"s":"Oslo"}` || len(others) == 0 || string(others[len(others)-1]) != `{"n":30,"s":"Rome"}` {
+		t.Errorf("%s, and others %s, %v", got, others, err)
+	}
+}
+
 // TestOtherArguments: another value is made in place of one that was made, and another taken that the schema names.
 func TestOtherArguments(t *testing.T) {
 	for _, tt := range [][3]string{
