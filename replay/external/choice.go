@@ -74,10 +74,13 @@ const (
 	Reopen Kind = "reopen" // the client opens another standalone stream when the server is at rest with First, and ends the first one then
 	HangUp Kind = "hangup" // the client hangs up on First right behind it
 	Part   Kind = "part"   // another client, with a session of its own, ends that together with First
-	Desert Kind = "desert" // another client, with a session of its own, makes the call of First, and ends that session together with First, while its call runs
-	Clash  Kind = "clash"  // another client, with a session of its own, makes the call of First under its id when the server is at rest with First, and this one cancels First when the server is at rest with both
-	Visit  Kind = "visit"  // another client, with a session of its own, asks what Last asks when First is answered, and the client goes on when the server has no timers
-	Meet   Kind = "meet"   // another client, with a session of its own, asks what Last asks, together with First and under its id
+	// Unsubscribe: another client, with a session of its own, subscribes to what this one has subscribed to, and takes that back, in
+	// front of First.
+	Unsubscribe Kind = "unsubscribe"
+	Desert      Kind = "desert" // another client, with a session of its own, makes the call of First, and ends that session together with First, while its call runs
+	Clash       Kind = "clash"  // another client, with a session of its own, makes the call of First under its id when the server is at rest with First, and this one cancels First when the server is at rest with both
+	Visit       Kind = "visit"  // another client, with a session of its own, asks what Last asks when First is answered, and the client goes on when the server has no timers
+	Meet        Kind = "meet"   // another client, with a session of its own, asks what Last asks, together with First and under its id
 )
 
 // The kinds of choices of a recorded server.
@@ -121,7 +124,7 @@ var kinds = map[Kind]struct {
 	Join: {has: withLast}, Split: {has: withAt}, Unread: {has: withLast}, End: {},
 
 	Ahead: {}, Prompt: {has: withLast}, Hold: {has: withLast}, Busy: {has: withLast}, Alias: {has: withLast}, Withdraw: {}, Refuse: {}, Relist: {}, Rewalk: {}, Between: {has: withLast}, Roots: {}, Moved: {}, Reverse: {}, LastFirst: {has: withLast}, Cancel: {}, LateCancel: {}, Quit: {has: withLast}, Crossed: {}, Leave: {has: withLast}, LateEnd: {}, Term: {}, Gone: {}, Sip: {has: withLast}, Flood: {has: withAt}, Step: {has: withAt}, Swap: {has: withLast}, Order: {has: listed},
-	Cut: {overHTTP: true}, Away: {has: withLast, overHTTP: true}, Deaf: {overHTTP: true}, Reopen: {overHTTP: true}, HangUp: {overHTTP: true}, Part: {overHTTP: true}, Desert: {overHTTP: true}, Clash: {overHTTP: true}, Visit: {has: withLast, overHTTP: true}, Meet: {has: withLast, overHTTP: true},
+	Cut: {overHTTP: true}, Away: {has: withLast, overHTTP: true}, Deaf: {overHTTP: true}, Reopen: {overHTTP: true}, HangUp: {overHTTP: true}, Part: {overHTTP: true}, Unsubscribe: {overHTTP: true}, Desert: {overHTTP: true}, Clash: {overHTTP: true}, Visit: {has: withLast, overHTTP: true}, Meet: {has: withLast, overHTTP: true},
 
 	Early: {}, Late: {}, Behind: {}, Overdue: {}, Repeat: {has: withAt}, Ping: {}, Namesake: {}, Twin: {}, Retract: {}, Change: {toldOnce: true}, Gap: {}, Anyway: {}, Stderr: {toldOnce: true}, Close: {},
 	Poll:   {has: withAt, overHTTP: true, toldOnce: true},

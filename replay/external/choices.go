@@ -43,7 +43,7 @@ func (s serverPeer) choices(frames []frame) [][]Schedule {
 		together = slices.DeleteFunc(slices.Clone(frames), func(f frame) bool { return f.isHello })
 	}
 	return append(joins(together), made.inTurn(End, LateEnd, Cancel, LateCancel, Prompt, Quit, Step, Leave, Sip, Flood, Swap, Deaf, Reopen, Split, Hold, Busy, Alias, Withdraw, Refuse, Relist, Rewalk, Between, Moved, Roots,
-		Reverse, LastFirst, Unread, Cut, Away, HangUp, Meet, Visit, Part, Desert, Clash, Term, Gone, Crossed)...)
+		Reverse, LastFirst, Unread, Cut, Away, HangUp, Meet, Visit, Part, Unsubscribe, Desert, Clash, Term, Gone, Crossed)...)
 }
 
 // addAboutQuestions adds the choices about what the server asks and tells behind a frame.
@@ -172,6 +172,14 @@ func (s serverPeer) addAboutCall(made choices, frames []frame, i int) {
 		return
 	}
 	made.at(Part, f)
+	if strings.HasPrefix(f.what, mcp.MethodSubscribe+" ") {
+		isOther := func(other frame) bool {
+			return other.isRequest && !strings.HasPrefix(other.what, mcp.MethodSubscribe+" ")
+		}
+		if at := slices.IndexFunc(frames[i:], isOther); at >= 0 {
+			made.at(Unsubscribe, frames[i+at])
+		}
+	}
 	if f.waits { // another client would wait for what this one does
 		return
 	}
@@ -404,6 +412,8 @@ func wordsOverHTTP(c Choice, first, last string) string {
 		return fmt.Sprintf("another client, with a session of its own, makes the call of %s under its id while that runs, and this client cancels its own when the server sleeps", first)
 	case Desert:
 		return fmt.Sprintf("another client makes the call of %s, and ends its session while that runs, when this one makes it", first)
+	case Unsubscribe:
+		return fmt.Sprintf("another client, with a session of its own, subscribes to what this one has subscribed to, and unsubscribes, in front of %s", first)
 	case Part:
 		return fmt.Sprintf("another client, with a session of its own, ends that together with %s", first)
 	case Cut:

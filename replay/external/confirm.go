@@ -427,7 +427,7 @@ func (x *explorer) judge(schedule Schedule, played play) error {
 		return err
 	}
 	only := schedule.only().Kind
-	if slices.Contains([]Kind{Reopen, Part, Prompt}, only) && played.found == nil {
+	if slices.Contains([]Kind{Reopen, Part, Unsubscribe, Prompt}, only) && played.found == nil {
 		if err := x.compareNews(schedule, played); err != nil {
 			return err
 		}
@@ -448,7 +448,7 @@ func (x *explorer) judge(schedule Schedule, played play) error {
 		return x.compareClash(schedule, played)
 	case only == Visit:
 		return x.compareVisit(schedule, played)
-	case only == Reopen || only == Part:
+	case only == Reopen || only == Part || only == Unsubscribe:
 		return x.compareAnswers(schedule, played)
 	case only == Between, only == Desert: // what the call has changed shows in the answers to others
 		return nil

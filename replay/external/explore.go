@@ -497,19 +497,20 @@ func clip(text string) string { return phrase.Shorten(text, 300) }
 
 // unequalWhen says when a server answers otherwise, by the choice that brings it.
 var unequalWhen = map[Kind]string{
-	Split:   "a message comes in two parts",
-	Reverse: "two questions of the server are answered in the other order",
-	Relist:  "the client asks for a list or a resource as soon as the server says that it has changed, and is told nothing after",
-	Reopen:  "the client opens another standalone stream and ends the first one then",
-	Quit:    "one of two calls at once is cancelled",
-	Prompt:  "the client goes on as soon as it is told something",
-	Part:    "another client ends its session at the same time",
-	Clash:   "another client cancels its call of the same id",
-	Between: "a call is made between two of its pages",
-	Moved:   "the roots change while the server asks for them, and its questions are answered in the other order",
-	Rewalk:  "the client begins a list again between two of its pages",
-	Visit:   "another client asks behind that",
-	Meet:    "another client asks at the same time",
+	Split:       "a message comes in two parts",
+	Reverse:     "two questions of the server are answered in the other order",
+	Relist:      "the client asks for a list or a resource as soon as the server says that it has changed, and is told nothing after",
+	Reopen:      "the client opens another standalone stream and ends the first one then",
+	Quit:        "one of two calls at once is cancelled",
+	Prompt:      "the client goes on as soon as it is told something",
+	Unsubscribe: "another client unsubscribes",
+	Part:        "another client ends its session at the same time",
+	Clash:       "another client cancels its call of the same id",
+	Between:     "a call is made between two of its pages",
+	Moved:       "the roots change while the server asks for them, and its questions are answered in the other order",
+	Rewalk:      "the client begins a list again between two of its pages",
+	Visit:       "another client asks behind that",
+	Meet:        "another client asks at the same time",
 }
 
 // add adds a confirmed finding to the report.

@@ -14,7 +14,7 @@ import (
 
 // guest is a second client of a server over HTTP, with a session of its own. It says hello as the recorded client does, and
 // makes one request, under the id of a request of that client, as clients of one SDK count alike. Or it subscribes to what that
-// client has subscribed to, or makes a call of its, and ends its session.
+// client has subscribed to, or makes a call of its, and ends its session. Or it subscribes, and unsubscribes.
 type guest struct {
 	client
 	turn      turn
@@ -87,8 +87,12 @@ func (p *player) invite(c Choice, frame transport.Frame) (beside []sending) {
 		p.awaitGuest(func() bool { return true }) // the call runs
 		g.isLeaving = true
 	case c.Kind == Part:
-		p.subscribeGuest()
+		p.subscribeGuest(mcp.MethodSubscribe)
 		g.isLeaving = true
+	case c.Kind == Unsubscribe && p.http.isNamed():
+		p.subscribeGuest(mcp.MethodSubscribe)
+		p.subscribeGuest(mcp.MethodUnsubscribe)
+	case c.Kind == Unsubscribe:
 	case g.turn == before:
 		p.sendGuest()
 		p.awaitGuest(func() bool { return g.answer != "" })
@@ -99,13 +103,18 @@ func (p *player) invite(c Choice, frame transport.Frame) (beside []sending) {
 	return nil
 }
 
-// subscribeGuest subscribes a guest to what the recorded client has subscribed to.
-func (p *player) subscribeGuest() {
+// subscribeGuest subscribes a guest to what the recorded client has subscribed to, or unsubscribes it from that.
+func (p *player) subscribeGuest(method string) {
 	for _, f := range p.play.frames {
-		if strings.HasPrefix(f.what, mcp.MethodSubscribe+" ") {
-			p.write([]sending{{seq: guestRequest, isGuest: true, frame: recordedFrame(p.events, f.seq)}})
-			p.awaitGuest(func() bool { return p.guest.outcome(guestRequest).isOver })
+		uri, isSubscription := strings.CutPrefix(f.what, mcp.MethodSubscribe+" ")
+		if !isSubscription {
+			continue
 		}
+		id := fmt.Sprintf("%s %d", method, f.seq)
+		p.write([]sending{{seq: guestRequest, isGuest: true, frame: transport.Frame{
+			Bytes: fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%q,"method":%q,"params":{"uri":%q}}`, id, method, uri),
+		}}})
+		p.awaitGuest(func() bool { return p.guest.outcome(guestRequest).isOver })
 	}
 }
 

@@ -507,7 +507,8 @@ func (x *explorer) compareNews(schedule Schedule, played play) error {
 	missing := func(played play) (untold []news) {
 		for _, n := range x.plain.news {
 			isTold := slices.ContainsFunc(played.news, func(other news) bool { return other.what == n.what && other.behind >= n.behind })
-			if n.behind > schedule[0].First && played.isWhole() && !isTold && !played.isDeaf {
+			isIn := n.behind > schedule[0].First || n.behind == schedule[0].First && schedule[0].Kind == Unsubscribe
+			if isIn && played.isWhole() && !isTold && !played.isDeaf {
 				untold = append(untold, n)
 			}
 		}

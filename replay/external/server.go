@@ -172,6 +172,8 @@ type sessions interface {
 	// reopen goes one step on the way from one standalone stream to another: it opens that, ends the first, and opens it again
 	// if the server has refused to have two. It is called when the server is at rest, and reports whether there was a step.
 	reopen() bool
+	// isNamed reports whether the server has given the session an id. Without one it cannot tell two clients apart.
+	isNamed() bool
 }
 
 // client is what is heard of one client of a server over HTTP.

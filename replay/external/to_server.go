@@ -335,7 +335,7 @@ func (p *player) besides(c Choice, s sending, requests []*request) []sending {
 		return []sending{p.notify(mcp.NotificationRootsListChanged)}
 	case Flood:
 		return p.flood(c, s)
-	case Meet, Visit, Part, Desert, Clash:
+	case Meet, Visit, Part, Unsubscribe, Desert, Clash:
 		p.pauses = c.Kind == Visit
 		return p.invite(c, s.frame)
 	}

@@ -284,6 +284,9 @@ func (w *web) another() client {
 	return w.guest
 }
 
+// isNamed implements exchanges.
+func (w *web) isNamed() bool { return w.session != "" }
+
 // all returns the exchanges of all clients.
 func (w *web) all() []*exchange {
 	if w.guest == nil {
