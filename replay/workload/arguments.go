@@ -128,6 +128,35 @@ func otherAbout(schema, arguments, other json.RawMessage) json.RawMessage {
 	return p.another(true, kept)
 }
 
+// larger returns the arguments with as many of something as a schema allows, up to a limit: a long answer may not fit where a short
+// one does. It returns nil if there is no such member. How long something is to take stays as it is.
+func larger(schema, arguments json.RawMessage) json.RawMessage {
+	const most = 500
+	p, ok := parse(schema, arguments)
+	if !ok {
+		return nil
+	}
+	values := map[string]any{}
+	for name := range p.properties {
+		isTime := slices.ContainsFunc([]string{"ms", "sec", "min", "hour", "time", "delay", "wait", "duration", "interval", "sleep"}, func(word string) bool {
+			return strings.Contains(strings.ToLower(name), word)
+		})
+		limit, isLimited := p.property(name)["maximum"].(json.Number)
+		if isTime || !isLimited || number(limit).Cmp(big.NewRat(1, 1)) <= 0 {
+			continue
+		}
+		value := number(limit)
+		if value.Cmp(big.NewRat(most, 1)) > 0 {
+			value = big.NewRat(most, 1)
+		}
+		values[name] = decimal(value)
+	}
+	if len(values) == 0 {
+		return nil
+	}
+	return p.with(values)
+}
+
 // shared returns how many members two calls have with the same value.
 func shared(arguments, other json.RawMessage) (count int) {
 	a, _ := mcp.Value(arguments)

@@ -47,6 +47,7 @@ type Wishes struct {
 	Calls    []NamedCall       // are made whatever a tool says of itself
 	AllTools bool              // every tool is called
 	Without  map[string]string // tools that are not called, each with the reason
+	TooSlow  []NamedCall       // are not made, though others of their tools are
 	Seen     Seen              // in a session with the server before
 	Waits    []Wait            // calls that have no answer by themselves
 }
@@ -58,17 +59,21 @@ type Wait struct {
 	IsNever bool       // nothing brings it: the call is not made
 }
 
-// isWait reports whether a call has no answer by itself.
-func (w Wishes) isWait(tool string, arguments json.RawMessage) bool {
-	return slices.ContainsFunc(w.Waits, func(wait Wait) bool {
-		return wait.Call.Tool == tool && bytes.Equal(wait.Call.Arguments, arguments)
-	})
+// isApart reports whether a call is not made with the others: it has no answer by itself, or takes too long.
+func (w Wishes) isApart(tool string, arguments json.RawMessage) bool {
+	call := NamedCall{tool, arguments}
+	return slices.ContainsFunc(w.TooSlow, call.Equal) || slices.ContainsFunc(w.Waits, func(wait Wait) bool { return call.Equal(wait.Call) })
 }
 
 // NamedCall is a call that a user names.
 type NamedCall struct {
 	Tool      string
 	Arguments json.RawMessage // nil: they are made
+}
+
+// Equal reports whether two calls are of one tool, with the same arguments.
+func (c NamedCall) Equal(other NamedCall) bool {
+	return c.Tool == other.Tool && bytes.Equal(c.Arguments, other.Arguments)
 }
 
 // String shows the call with its arguments.
@@ -138,7 +143,7 @@ type Omission struct{ Tool, Why string }
 const mostTools, mostPairs, mostOthers, mostReads = 12, 4, 2, 4
 
 // Choose makes the agenda for an offer. The calls that are made twice at once come first: what a server keeps from one call
-// for the next it does not have then. The client is subscribed to a resource as long as it calls tools.
+// for the next it does not have then. The client is subscribed to some resources as long as it calls tools.
 func Choose(offer Offer, wishes Wishes) Agenda {
 	var a Agenda
 	if offer.Logs {
@@ -157,15 +162,17 @@ func Choose(offer Offer, wishes Wishes) Agenda {
 	}
 	a.addCompletions(offer)
 	subscribe := func(method string) {
-		if offer.Updates && len(offer.Resources) > 0 {
-			a.add(AgendaItem{Method: method, Target: offer.Resources[0], Params: object("uri", text(offer.Resources[0]))})
+		for _, uri := range offer.Resources[:min(len(offer.Resources), mostOthers)] {
+			if offer.Updates {
+				a.add(AgendaItem{Method: method, Target: uri, Params: object("uri", text(uri))})
+			}
 		}
 	}
 	subscribe(mcp.MethodSubscribe)
 	others := a.Items
 	a.Items = nil
 	a.addTools(offer, wishes)
-	a.addVariants(others)
+	a.addVariants(others, wishes)
 	a.addWaits(offer, wishes)
 	subscribe(mcp.MethodUnsubscribe)
 	return a
@@ -198,11 +205,11 @@ func (a *Agenda) addTools(offer Offer, wishes Wishes) {
 			item.reads, item.schema = offer.Tools[i].IsReadOnly, offer.Tools[i].Schema
 		}
 		for _, other := range others {
-			if !wishes.isWait(tool, other) {
+			if !wishes.isApart(tool, other) {
 				item.others = append(item.others, callOf(tool, other))
 			}
 		}
-		if !wishes.isWait(tool, arguments) {
+		if !wishes.isApart(tool, arguments) {
 			a.add(item)
 		}
 	}
@@ -253,9 +260,10 @@ func (a *Agenda) addTools(offer Offer, wishes Wishes) {
 	}
 }
 
-// others returns arguments that are others in one member.
+// others returns arguments that are others in one member, or ask for more.
 func (w Wishes) others(schema, arguments json.RawMessage) (list []json.RawMessage) {
-	for _, other := range append([]json.RawMessage{exchanged(schema, arguments), w.Seen.alike(schema, arguments)}, otherArguments(schema, arguments)...) {
+	all := append([]json.RawMessage{exchanged(schema, arguments), w.Seen.alike(schema, arguments)}, otherArguments(schema, arguments)...)
+	for _, other := range append(all, larger(schema, arguments)) {
 		if other == nil {
 			continue
 		}
@@ -271,7 +279,7 @@ func (w Wishes) others(schema, arguments json.RawMessage) (list []json.RawMessag
 // arguments; and behind them one that is cancelled and then made once more. Behind a call that changes something comes one that only
 // reads what it has left, then one that changes it to something else, and another that reads. Where no tool is called these are other
 // requests, or else pings.
-func (a *Agenda) addVariants(others []AgendaItem) {
+func (a *Agenda) addVariants(others []AgendaItem, wishes Wishes) {
 	calls := a.Items
 	again := calls
 	if len(again) == 0 {
@@ -286,13 +294,20 @@ func (a *Agenda) addVariants(others []AgendaItem) {
 		a.add(item)
 	}
 	isChange := func(item AgendaItem) bool { return !item.reads }
+	otherOf := func(item, read AgendaItem) json.RawMessage {
+		other := otherAbout(item.schema, argumentsOf(item), argumentsOf(read))
+		if wishes.isApart(item.Target, other) {
+			return nil
+		}
+		return other
+	}
 	reads := slices.DeleteFunc(slices.Clone(calls), isChange)
 	for _, item := range again[:min(mostPairs, len(again))] {
 		with(item, Beside)
 		with(item, Alone)
 		if isChange(item) && len(reads) > 0 { // nothing was read since the first of the two
 			read := nearest(reads, 0, item)
-			if changed := otherAbout(item.schema, argumentsOf(item), argumentsOf(read)); changed != nil {
+			if changed := otherOf(item, read); changed != nil {
 				a.add(AgendaItem{Method: item.Method, Target: item.Target, Params: callOf(item.Target, changed), HasProgress: true})
 			}
 			with(read, Alone)
@@ -309,7 +324,7 @@ func (a *Agenda) addVariants(others []AgendaItem) {
 			continue
 		}
 		read := nearest(reads, count, item)
-		changed := otherAbout(item.schema, argumentsOf(item), argumentsOf(read))
+		changed := otherOf(item, read)
 		if isReadNext && changed == nil {
 			continue
 		}

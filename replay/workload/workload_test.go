@@ -133,6 +133,23 @@ func TestOtherArguments(t *testing.T) {
 	}
 }
 
+// TestLarger: more of something is asked for, and nothing that takes longer.
+func TestLarger(t *testing.T) {
+	for schema, want := range map[string]string{
+		`{"type":"object","properties":{"rows":{"type":"integer","minimum":1,"maximum":200},"q":{"type":"string"}}}`: `{"q":"a","rows":200}`,
+		`{"type":"object","properties":{"rows":{"type":"integer","maximum":1e9}}}`:                                   `{"q":"a","rows":500}`,
+		`{"type":"object","properties":{"delay_ms":{"type":"integer","maximum":200}}}`:                               ``,
+		`{"type":"object","properties":{"rows":{"type":"integer"}}}`:                                                 ``,
+		`{"type":"object","properties":{"share":{"type":"number","maximum":1}}}`:                                     ``,
+		`{"type":"object","properties":{"rows":{"type":"integer","maximum":99,"multipleOf":10}}}`:                    ``,
+		`{`: ``,
+	} {
+		if got := larger(json.RawMessage(schema), json.RawMessage(`{"q":"a"}`)); string(got) != want {
+			t.Errorf("%s: %s, want %s", schema, got, want)
+		}
+	}
+}
+
 // TestMisfit: a value that does not fit is told, with its place.
 func TestMisfit(t *testing.T) {
 	for _, tt := range [][3]string{
@@ -253,7 +270,7 @@ func TestCaller(t *testing.T) {
 	}
 }
 
-// TestUpdates: the client is subscribed to a resource while it calls tools, where the server tells of changes.
+// TestUpdates: the client is subscribed to some resources while it calls tools, where the server tells of changes.
 func TestUpdates(t *testing.T) {
 	c := NewCaller(func(o Offer) Agenda { return Choose(o, Wishes{AllTools: true}) })
 	c.Start()
@@ -269,8 +286,8 @@ func TestUpdates(t *testing.T) {
 			methods = append(methods, strings.TrimSpace(m.Method+" "+timeline.TargetOf(m)))
 		}
 	}
-	want := "notifications/initialized, tools/list, resources/list, resources/templates/list, resources/read a://1, resources/read a://2, resources/subscribe a://1, " +
-		"tools/call write, tools/call write, tools/call write, tools/call write, notifications/cancelled, tools/call write, resources/unsubscribe a://1"
+	want := "notifications/initialized, tools/list, resources/list, resources/templates/list, resources/read a://1, resources/read a://2, resources/subscribe a://1, resources/subscribe a://2, " +
+		"tools/call write, tools/call write, tools/call write, tools/call write, notifications/cancelled, tools/call write, resources/unsubscribe a://1, resources/unsubscribe a://2"
 	if got := strings.Join(methods, ", "); got != want {
 		t.Errorf("the client says\n%s\nwant\n%s", got, want)
 	}

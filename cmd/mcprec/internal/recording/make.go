@@ -149,29 +149,62 @@ func planText(offer workload.Offer, agenda workload.Agenda) string {
 		phrase.Name(offer.Server), phrase.Name(offer.Revision), offers, strings.TrimRight(agenda.Text(), "\n")+advice)
 }
 
-// leaveOutSlow notes the tools whose calls take too long, and reports whether there are any. A call without an answer
-// stays, unless a timer of the server may still bring it: it is what a search looks for.
-func (m Making) leaveOutSlow(made external.Made) (isAny bool) {
+// leaveOutSlow notes the tools whose calls take too long, or single calls of a tool that answers others in time, and reports whether
+// there are any. A call without an answer stays, unless a timer of the server may still bring it: it is what a search looks for.
+func (m *Making) leaveOutSlow(made external.Made) (isAny bool) {
+	calls := timeline.CallsOf(made.Events).All()
 	isNamed := func(tool string) bool {
 		return slices.ContainsFunc(m.Wishes.Calls, func(call workload.NamedCall) bool { return call.Tool == tool })
 	}
 	mayStillCome := made.Fault != nil && made.Fault.Kind == external.Hang && !made.Fault.Certain
-	for _, call := range timeline.CallsOf(made.Events).All() {
+	for _, call := range calls {
 		if call.Method != mcp.MethodCallTool || isNamed(call.Target) || m.Wishes.Without[call.Target] != "" {
 			continue
 		}
-		switch {
-		case call.Answered() && call.Latency > longestCall:
-			m.Wishes.Without[call.Target] = fmt.Sprintf("it took %v, and each order would make the call again; --call names it all the same", phrase.Brief(call.Latency))
+		why := ""
+		switch own := ownTime(call, calls); {
+		case own > longestCall:
+			why = fmt.Sprintf("it took %v, and each order would make the call again; --call names it all the same", phrase.Brief(own))
 		case !call.Answered() && call.Cancelled == 0 && mayStillCome:
-			m.Wishes.Without[call.Target] = "it had no answer for a long time, and " + made.Fault.Stand + "; --call names it all the same"
+			why = "it had no answer for a long time, and " + made.Fault.Stand + "; --call names it all the same"
 		default:
 			continue
 		}
-		m.Say(fmt.Sprintf("not called: %s: %s", phrase.Name(call.Target), m.Wishes.Without[call.Target]))
+		this := callIn(made.Events, call.Request)
+		isThis := func(known workload.NamedCall) bool { return this != nil && this.Equal(known) }
+		if slices.ContainsFunc(m.Wishes.TooSlow, isThis) {
+			continue
+		}
 		isAny = true
+		isQuick := func(other *timeline.Call) bool {
+			isLike := other.Method == call.Method && other.Target == call.Target && other.Cancelled == 0 && other.Failure == ""
+			named := callIn(made.Events, other.Request)
+			return isLike && other.Answered() && ownTime(other, calls) <= longestCall && named != nil && !isThis(*named)
+		}
+		if this != nil && slices.ContainsFunc(calls, isQuick) {
+			m.Wishes.TooSlow = append(m.Wishes.TooSlow, *this)
+			m.Say(fmt.Sprintf("not called: %s: %s", this, why))
+			continue
+		}
+		m.Wishes.Without[call.Target] = why
+		m.Say(fmt.Sprintf("not called: %s: %s", phrase.Name(call.Target), why))
 	}
 	return isAny
+}
+
+// ownTime returns how long a call took since its server had answered the last one of those that were there before it, which it may
+// have waited for; 0: it has no answer.
+func ownTime(call *timeline.Call, calls []*timeline.Call) time.Duration {
+	if !call.Answered() {
+		return 0
+	}
+	own := call.Latency
+	for _, other := range calls {
+		if since := call.At + call.Latency - (other.At + other.Latency); other.Request < call.Request && other.Answered() && since >= 0 {
+			own = min(own, since)
+		}
+	}
+	return own
 }
 
 // madeText says what came of the calls.

@@ -1,7 +1,6 @@
 package recording
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -82,7 +81,7 @@ func answerer(events []store.Event, like workload.NamedCall) (by *workload.Named
 	calls := timeline.CallsOf(events).All()
 	at := -1
 	for i, call := range calls {
-		if made := callIn(events, call.Request); made != nil && made.Tool == like.Tool && bytes.Equal(made.Arguments, like.Arguments) {
+		if made := callIn(events, call.Request); made != nil && made.Equal(like) {
 			at = i
 		}
 	}
