@@ -261,6 +261,7 @@ type frame struct {
 	isNotice     bool // a notification that may come several times
 	isAhead      bool // it may go out before its recorded place
 	isAmong      bool // something else could happen in its place
+	isTicking    bool // the client is about to do something by itself, on a timer
 	isSubscribed bool // the answer to a subscription, behind which something has changed by itself
 	isInCall     bool // a call of the client has no answer
 	isAnswer     bool

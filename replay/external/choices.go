@@ -450,7 +450,7 @@ func (c clientPeer) choices(frames []frame) [][]Schedule {
 		if f.isAhead {
 			made.at(Early, f)
 		}
-		if f.isAmong {
+		if f.isAmong || f.isTicking && f.page != "" { // what it reads may change before it has it
 			made.at(Late, f)
 		}
 		if f.isAmong && !f.isAnswer {

@@ -40,6 +40,7 @@ type clientPlayer struct {
 	http        *httpPlay          // nil: over stdio
 	isClosed    bool               // the server has ended by a choice
 	isOver      bool               // this server has ended
+	isTicking   bool               // the client has a timer that is worth waiting for
 	isTimed     bool               // the client has had nothing to do but to wait for its timer since it was sent something
 
 	start   int  // which start of the server this is; 0: there was none
@@ -171,6 +172,7 @@ func (p *clientPlayer) run() error {
 		if p.http != nil && !isMoved && look.Activity != procfs.Ended {
 			p.http.isUnheard = p.isUnheard()
 		}
+		p.isTicking = look.Activity == procfs.Timed && p.patience.IsWorthIt(look, 0)
 		switch isOpen := p.isOpen(); {
 		case isMoved:
 		case look.Activity == procfs.Ended:
@@ -178,7 +180,7 @@ func (p *clientPlayer) run() error {
 		case isOpen && p.line.IsEnded():
 			p.hangUp() // as servers do at the end of their input
 		case isOpen && p.send(false):
-		case isOpen && p.isTicking(look, time.Since(since)) && p.send(true):
+		case isOpen && p.onlyTicks(look, time.Since(since)) && p.send(true):
 		case p.patience.IsWorthIt(look, time.Since(since)):
 			p.isTimed = true
 			time.Sleep(500 * time.Microsecond) // until its timer, or what is outside, has moved it
@@ -527,7 +529,7 @@ const pingID, twinID = "mcprec ping", "mcprec twin"
 
 // describe notes what a frame of the recorded server is, what it asks, and what it answers.
 func (p *clientPlayer) describe(s sending) {
-	about := frame{seq: s.seq, split: splitOf(s.frame.Bytes), isAhead: p.ahead[s.seq], isAmong: len(p.ready) > 1 || len(p.calls()) > 1, isInCall: len(p.calls()) > 0, isSubscribed: len(p.changed[s.seq]) > 0, hasCalledOff: len(p.calledOff) > 0, canFill: p.errors != nil}
+	about := frame{seq: s.seq, split: splitOf(s.frame.Bytes), isAhead: p.ahead[s.seq], isAmong: len(p.ready) > 1 || len(p.calls()) > 1, isTicking: p.isTicking, isInCall: len(p.calls()) > 0, isSubscribed: len(p.changed[s.seq]) > 0, hasCalledOff: len(p.calledOff) > 0, canFill: p.errors != nil}
 	if p.http != nil {
 		about.way = p.http.Way(s.frame)
 	}

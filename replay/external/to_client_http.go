@@ -107,10 +107,10 @@ func (l *httpLine) send(chunk []outgoing, rest func()) {
 	l.Flush()
 }
 
-// isTicking reports whether a client at rest has done nothing for some time but to look at its watch: a program on node
+// onlyTicks reports whether a client at rest has done nothing for some time but to look at its watch: a program on node
 // does that every half a second, for as long as five minutes, while it waits for a response. What the server keeps for
 // a client that does nothing more goes out then. That such a client hangs is judged later.
-func (p *clientPlayer) isTicking(look procfs.Look, waited time.Duration) bool {
+func (p *clientPlayer) onlyTicks(look procfs.Look, waited time.Duration) bool {
 	const tick, enough = 500 * time.Millisecond, 2500 * time.Millisecond
 	return p.http != nil && look.Activity == procfs.Timed && look.Timer <= tick && waited > enough
 }

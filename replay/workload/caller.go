@@ -30,6 +30,7 @@ type Caller struct {
 	together  map[int]int  // the last frame that goes out with a frame
 	calledOff map[int]bool // frames with a request that is cancelled
 	hasChosen bool
+	goesOn    func(answer transport.Message) Agenda // behind each answer to a request of an agenda; nil: there is nothing more
 }
 
 // NewCaller returns a client that makes the requests that a function chooses.
@@ -127,6 +128,8 @@ func (c *Caller) answered(method string, m transport.Message) (frames []transpor
 				c.open++
 			}
 		}
+	case c.hasChosen && c.goesOn != nil:
+		return c.follow(c.goesOn(m))
 	case c.hasChosen || !slices.Contains(c.offer.Lists, method):
 		return nil
 	default:

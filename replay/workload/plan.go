@@ -262,7 +262,7 @@ func (a *Agenda) addTools(offer Offer, wishes Wishes) {
 
 // others returns arguments that are others in one member, or ask for more.
 func (w Wishes) others(schema, arguments json.RawMessage) (list []json.RawMessage) {
-	all := append([]json.RawMessage{exchanged(schema, arguments), w.Seen.alike(schema, arguments)}, otherArguments(schema, arguments)...)
+	all := append([]json.RawMessage{exchanged(schema, arguments), w.Seen.alike(schema, arguments, nil)}, w.Seen.otherArguments(schema, arguments)...)
 	for _, other := range append(all, larger(schema, arguments)) {
 		if other == nil {
 			continue
@@ -295,7 +295,7 @@ func (a *Agenda) addVariants(others []AgendaItem, wishes Wishes) {
 	}
 	isChange := func(item AgendaItem) bool { return !item.reads }
 	otherOf := func(item, read AgendaItem) json.RawMessage {
-		other := otherAbout(item.schema, argumentsOf(item), argumentsOf(read))
+		other := otherAbout(item.schema, argumentsOf(item), argumentsOf(read), wishes.Seen)
 		if wishes.isApart(item.Target, other) {
 			return nil
 		}

@@ -17,29 +17,33 @@ import (
 // Seen is what a server has answered to calls: what it names in an answer it may take as an argument. The zero Seen has
 // nothing.
 type Seen struct {
-	failed  map[string]bool  // tools all of whose calls have failed
-	members map[string][]any // texts and numbers in answers that are JSON, by the name of the member, see plainName
-	words   []string         // of answers, with a digit in each
+	failed   map[string]bool            // tools all of whose calls have failed
+	failures map[string]int             // how many calls of a tool have failed
+	members  map[string][]any           // texts and numbers in answers that are JSON, by the name of the member, see plainName
+	words    []string                   // of answers, with a digit in each
+	things   []any                      // what answers name, whatever that is
+	works    map[string]json.RawMessage // arguments that a [Trial] has found, by tool
+	names    map[string]bool            // arguments that name something that there is, as a Trial has found: a made-up text does not
 }
 
 // See returns what the answers of a session name.
 func See(events []store.Event) Seen {
-	seen := Seen{failed: map[string]bool{}, members: map[string][]any{}}
-	for _, call := range timeline.CallsOf(events).All() {
-		if call.Method != mcp.MethodCallTool || !call.Answered() {
-			continue
-		}
-		_, isKnown := seen.failed[call.Target]
-		seen.failed[call.Target] = call.Failure != "" && (!isKnown || seen.failed[call.Target])
-	}
+	seen := Seen{failed: map[string]bool{}, failures: map[string]int{}, members: map[string][]any{}, works: map[string]json.RawMessage{}, names: map[string]bool{}}
 	model := timeline.NewModel(timeline.All)
 	for _, e := range events {
 		for _, m := range model.Take(e).Messages {
 			switch {
-			case m.Kind != transport.Response || m.Call == nil || m.Call.Failure != "":
+			case m.Kind != transport.Response || m.Call == nil:
 			case m.Call.Method == mcp.MethodCallTool:
-				seen.answer(m.Result)
-			case m.Call.Method == mcp.MethodListResources:
+				_, isKnown := seen.failed[m.Call.Target]
+				isFailed := outcomeOf(m.Message).isFailed
+				seen.failed[m.Call.Target] = isFailed && (!isKnown || seen.failed[m.Call.Target])
+				if isFailed {
+					seen.failures[m.Call.Target]++
+				} else {
+					seen.answer(m.Result)
+				}
+			case m.Call.Method == mcp.MethodListResources && m.Call.Failure == "":
 				seen.resources(m.Result)
 			}
 		}
@@ -60,6 +64,8 @@ func (s *Seen) answer(result json.RawMessage) {
 	for _, content := range said.Content {
 		if value, err := mcp.Value([]byte(content.Text)); err == nil {
 			s.value("", value)
+		} else {
+			s.name(thingsIn(content.Text)...)
 		}
 		isOutside := func(r rune) bool {
 			return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '-' && r != '_' && r != '.' && r != ':'
@@ -71,6 +77,43 @@ func (s *Seen) answer(result json.RawMessage) {
 			}
 		}
 	}
+}
+
+// name notes things that an answer names.
+func (s *Seen) name(things ...any) {
+	const most = 100
+	for _, thing := range things {
+		isThere := slices.ContainsFunc(s.things, func(other any) bool { return equal(other, thing) })
+		if !isThere && len(s.things) < most {
+			s.things = append(s.things, thing)
+		}
+	}
+}
+
+// otherArguments returns arguments that are others in one member, see [otherArguments].
+func (s Seen) otherArguments(schema, arguments json.RawMessage) []json.RawMessage {
+	p, _ := parse(schema, arguments)
+	return otherArguments(schema, arguments, s.exact(p))
+}
+
+// exact returns the members of arguments that name something that there is.
+func (s Seen) exact(p parsed) map[string]any {
+	members := maps.Clone(p.members)
+	maps.DeleteFunc(members, func(name string, _ any) bool { return !s.names[plainName(name)] })
+	return members
+}
+
+// guesses returns what an argument may be, the likeliest first: what an error names that says what is wrong, what answers have under
+// its name, and what else they name.
+func (s Seen) guesses(name, says string) []any {
+	const most = 24
+	var values []any
+	for _, value := range slices.Concat(offeredIn(says), s.of(name), s.things) {
+		if !slices.ContainsFunc(values, func(other any) bool { return equal(other, value) }) {
+			values = append(values, value)
+		}
+	}
+	return values[:min(most, len(values))]
 }
 
 // resources takes a list of resources: what stands behind meters in a URI is a meter.
@@ -107,6 +150,9 @@ func (s *Seen) value(name string, value any) {
 		if !isThere && value != "" {
 			s.members[name] = append(s.members[name], value)
 		}
+		if text, isText := value.(string); isText && isShort(text) {
+			s.name(text)
+		}
 	}
 }
 
@@ -129,6 +175,9 @@ func (s Seen) of(name string) []any {
 // improve returns the arguments of a tool whose calls have failed, with what the server has named in place of what was made
 // up.
 func (s Seen) improve(tool string, schema, arguments json.RawMessage) json.RawMessage {
+	if works := s.works[tool]; works != nil && Misfit(schema, works) == "" {
+		return works
+	}
 	if !s.failed[tool] {
 		return arguments
 	}
@@ -149,11 +198,14 @@ func (s Seen) improve(tool string, schema, arguments json.RawMessage) json.RawMe
 }
 
 // alike returns arguments that are others in one member, if it knows any: with another word of the same form, such as EX-2 in
-// place of EX-1, or another value that was seen under its name.
-func (s Seen) alike(schema, arguments json.RawMessage) (other json.RawMessage) {
+// place of EX-1, or another value that was seen under its name. What is kept stays as it is.
+func (s Seen) alike(schema, arguments json.RawMessage, kept map[string]any) (other json.RawMessage) {
 	value, _ := mcp.Value(arguments)
 	members, _ := value.(map[string]any)
 	s.each(schema, arguments, func(name string, properties map[string]any, change func(any) json.RawMessage) bool {
+		if _, isKept := kept[name]; isKept {
+			return true
+		}
 		if _, isThere := members[name]; !isThere {
 			for _, value := range s.members["next"+plainName(name)] { // such as nextCursor of cursor
 				if other = change(value); other != nil {

@@ -49,11 +49,11 @@ func TestSeen(t *testing.T) {
 		if got := seen.improve(row.tool, json.RawMessage(row.schema), json.RawMessage(row.arguments)); string(got) != row.better {
 			t.Errorf("%s: the better arguments are %s, want %s", row.name, got, row.better)
 		}
-		if got := seen.alike(json.RawMessage(row.schema), json.RawMessage(row.arguments)); string(got) != row.alike {
+		if got := seen.alike(json.RawMessage(row.schema), json.RawMessage(row.arguments), nil); string(got) != row.alike {
 			t.Errorf("%s: the other arguments are %s, want %s", row.name, got, row.alike)
 		}
 	}
-	if got := (Seen{}).alike(json.RawMessage(fmt.Sprintf(text, "a", "")), json.RawMessage(`{"a":"a1"}`)); got != nil {
+	if got := (Seen{}).alike(json.RawMessage(fmt.Sprintf(text, "a", "")), json.RawMessage(`{"a":"a1"}`), nil); got != nil {
 		t.Errorf("of nothing: %s", got)
 	}
 }

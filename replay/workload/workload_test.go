@@ -92,6 +92,13 @@ func TestExamples(t *testing.T) {
 		"e.g.":                                   `[]`,
 		"One of the boats":                       `[]`,
 		"A name":                                 `[]`,
+		"Code of a shelf, such as kale-nero":     `["kale-nero"]`,
+		"Player with black, such as anders":      `["anders"]`,
+		"Words such as the first":                `[]`,
+		"A name like 'Rosa', or another":         `["Rosa"]`,
+		"Day as YYYY-MM-DD.":                     `["2026-10-15","2026-11-15"]`,
+		"When (YYYY-MM-DDTHH:MM)":                `["2026-10-15T10:30","2026-11-15T11:45"]`,
+		"From, HH:MM":                            `["10:30","11:45"]`,
 		"İİİİİİ e.g. Oslo":                       `["Oslo"]`,
 		"Far, e.g. 1e999999999":                  `["1e999999999"]`,
 	} {
@@ -102,7 +109,7 @@ func TestExamples(t *testing.T) {
 	}
 	const schema = `{"type":"object","properties":{"n":{"type":"integer","description":"Minutes, e.g. 30"},"s":{"type":"string","description":"e.g. Oslo, Rome"}},"required":["n","s"]}`
 	got, err := Arguments(json.RawMessage(schema))
-	if others := otherArguments(json.RawMessage(schema), got); err != nil || string(got) != `{"n":30,"s":"Oslo"}` || len(others) == 0 || string(others[len(others)-1]) != `{"n":30,"s":"Rome"}` {
+	if others := otherArguments(json.RawMessage(schema), got, nil); err != nil || string(got) != `{"n":30,"s":"Oslo"}` || len(others) == 0 || string(others[len(others)-1]) != `{"n":30,"s":"Rome"}` {
 		t.Errorf("%s, and others %s, %v", got, others, err)
 	}
 }
@@ -124,7 +131,7 @@ func TestOtherArguments(t *testing.T) {
 		{``, `{}`, ``},
 	} {
 		var got []string
-		for _, other := range otherArguments(json.RawMessage(tt[0]), json.RawMessage(tt[1])) {
+		for _, other := range otherArguments(json.RawMessage(tt[0]), json.RawMessage(tt[1]), nil) {
 			got = append(got, string(other))
 		}
 		if strings.Join(got, " ") != tt[2] {

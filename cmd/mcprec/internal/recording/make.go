@@ -84,7 +84,9 @@ func (m Making) Make() (events []store.Event, err error) {
 		}
 		if try < tries && !hasSeen {
 			hasSeen = true
-			m.Wishes.Seen = workload.See(made.Events)
+			if m.Wishes.Seen, err = m.look(made, caller.Offer(), header); err != nil {
+				return nil, err
+			}
 			if !reflect.DeepEqual(workload.Choose(caller.Offer(), m.Wishes), agenda) {
 				again = "with what the server has named in its answers"
 				continue
@@ -93,6 +95,23 @@ func (m Making) Make() (events []store.Event, err error) {
 		m.Say(madeText(made))
 		return made.Events, nil
 	}
+}
+
+// look returns what a session has seen of a server. Where calls of a tool have failed, others are tried with another process.
+func (m *Making) look(made external.Made, offer workload.Offer, header store.Header) (workload.Seen, error) {
+	wishes := m.Wishes
+	wishes.Seen = workload.See(made.Events)
+	trial := workload.NewTrial(offer, wishes)
+	if len(trial.Tools()) == 0 {
+		return trial.Close(), nil
+	}
+	var names []string
+	for _, tool := range trial.Tools() {
+		names = append(names, phrase.Name(tool))
+	}
+	m.Say("calls have failed of " + strings.Join(names, ", ") + ": they are called with what the server has named, in a session that is not kept")
+	_, err := external.Make(m.Server, trial, header, m.Stop)
+	return trial.Close(), err
 }
 
 // notOffered is the error of a call that a user names and that cannot be made.

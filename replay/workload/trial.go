@@ -1,0 +1,342 @@
+package workload
+
+import (
+	"cmp"
+	"encoding/json"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/mcprec/mcprec/replay/timeline"
+	"github.com/mcprec/mcprec/transport"
+	"github.com/mcprec/mcprec/transport/mcp"
+)
+
+// Trial is a client that finds out which arguments a server takes, in a session of its own that is thrown away. It makes the calls
+// of tools that have always failed again, with what the server has named in its answers and in its errors. An error that becomes
+// another says that one argument is right, and that the next is not. Like a [Caller] it is a pure machine. It has to be closed.
+type Trial struct {
+	*Caller
+	tools []tried
+	seen  Seen
+	left  int // how many calls may still be made
+	next  func() (NamedCall, bool)
+	stop  func()
+	last  outcome
+}
+
+// tried is a tool whose calls have failed, with the arguments that the first of them had.
+type tried struct {
+	name              string
+	schema, arguments json.RawMessage
+	reads             bool
+}
+
+// outcome is what a server has answered to a call of a trial.
+type outcome struct {
+	isFailed bool
+	says     string
+}
+
+// A trial makes so many calls in all, of one tool so many, and so many for a second value of an argument.
+const mostTrials, mostOfTool, mostSeconds = 200, 60, 8
+
+// NewTrial returns a client that tries other arguments for the tools of an offer that have always failed in the session that the
+// wishes have seen.
+func NewTrial(offer Offer, wishes Wishes) *Trial {
+	t := &Trial{seen: wishes.Seen, left: mostTrials}
+	for _, item := range Choose(offer, wishes).Items {
+		isKnown := func(other tried) bool { return other.name == item.Target }
+		isNamed := func(call NamedCall) bool { return call.Tool == item.Target && call.Arguments != nil }
+		if item.Method == mcp.MethodCallTool && t.seen.failures[item.Target] > 0 && !slices.ContainsFunc(t.tools, isKnown) && !slices.ContainsFunc(wishes.Calls, isNamed) {
+			t.tools = append(t.tools, tried{item.Target, item.schema, argumentsOf(item), item.reads})
+		}
+	}
+	slices.SortStableFunc(t.tools, func(a, b tried) int { // an answer of one that reads may name what another takes
+		switch {
+		case a.reads == b.reads:
+			return 0
+		case a.reads:
+			return -1
+		}
+		return 1
+	})
+	t.next, t.stop = iter.Pull(t.calls)
+	t.Caller = NewCaller(func(Offer) Agenda { return t.proceed() })
+	t.goesOn = func(m transport.Message) Agenda {
+		if t.last = outcomeOf(m); !t.last.isFailed {
+			t.seen.answer(m.Result)
+		}
+		return t.proceed()
+	}
+	return t
+}
+
+// Tools returns the names of the tools that are called.
+func (t *Trial) Tools() (names []string) {
+	for _, tool := range t.tools {
+		names = append(names, tool.name)
+	}
+	return names
+}
+
+// Close ends the trial, and returns what was seen before with what was learned.
+func (t *Trial) Close() Seen {
+	t.stop()
+	return t.seen
+}
+
+// proceed returns the next call; nothing if there is none.
+func (t *Trial) proceed() (a Agenda) {
+	if call, ok := t.next(); ok {
+		a.add(call.item())
+	}
+	return a
+}
+
+// calls makes the calls, each when the one before has its answer.
+func (t *Trial) calls(yield func(NamedCall) bool) {
+	for _, tool := range t.tools {
+		if !t.try(tool, yield) {
+			return
+		}
+	}
+}
+
+// try looks for arguments that a tool takes, and reports whether the trial goes on.
+func (t *Trial) try(tool tried, yield func(NamedCall) bool) bool {
+	p, ok := parse(tool.schema, tool.arguments)
+	if !ok {
+		return true
+	}
+	made := map[string]outcome{}
+	call := func(arguments json.RawMessage) (goesOn bool) {
+		if was, isMade := made[string(arguments)]; isMade {
+			t.last = was
+			return true
+		}
+		t.left--
+		if len(made) == mostOfTool || t.left < 0 || !yield(NamedCall{tool.name, arguments}) {
+			return false
+		}
+		made[string(arguments)] = t.last
+		return true
+	}
+	if !call(t.apart(p)) {
+		return t.left > 0
+	}
+	for _, takesStep := range []bool{true, false} {
+		if t.last.isFailed && !t.improve(p, takesStep, call) {
+			return t.left > 0
+		}
+	}
+	if t.last.isFailed {
+		return true
+	}
+	encoded, _ := json.Marshal(p.members) // it was read from JSON
+	t.seen.works[tool.name] = encoded
+	return t.trySecond(p, call)
+}
+
+// apart gives the members that may be guessed values of their own, so that an error shows which of them it is about.
+func (t *Trial) apart(p parsed) json.RawMessage {
+	var values []any
+	for _, name := range slices.Sorted(maps.Keys(p.members)) {
+		value := oneOf(p.members[name])
+		if !p.isGuess(name) || !slices.ContainsFunc(values, func(other any) bool { return equal(other, value) }) {
+			values = append(values, value)
+			continue
+		}
+		schema := p.property(name)
+		if _, isList := p.members[name].([]any); isList {
+			schema, _ = p.dereferenced(schema["items"], 0).(map[string]any)
+		}
+		if other, isMade := p.maker.another(schema, value, values); isMade && p.with(map[string]any{name: likeOne(p.members[name], other)}) != nil {
+			p.members[name] = likeOne(p.members[name], other)
+			values = append(values, other)
+		}
+	}
+	return p.with(nil)
+}
+
+// improve puts other values in the place of the members, one after the other, that which the error is about first, until a call does
+// not fail. Where it takes steps, an error about something else is enough to keep a value. It reports whether there may be more calls.
+func (t *Trial) improve(p parsed, takesStep bool, call func(json.RawMessage) bool) bool {
+	said := t.last
+	isFixed := func(name string) bool { return !p.isGuess(name) }
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(p.members)), isFixed)
+	for len(names) > 0 {
+		before := p.plain(said.says, p.with(nil))
+		isBlamed := func(name string) bool { return strings.Contains(before, "<"+name+">") }
+		at := max(0, slices.IndexFunc(names, isBlamed))
+		name := names[at]
+		names = slices.Delete(names, at, at+1)
+		isKept := false
+		for _, value := range p.unlikeOthers(name, t.seen.guesses(name, said.says)) {
+			arguments := p.with(map[string]any{name: likeOne(p.members[name], value)})
+			if arguments == nil || equal(value, oneOf(p.members[name])) {
+				continue
+			}
+			if !call(arguments) {
+				return false
+			}
+			isStep := takesStep && p.plain(t.last.says, arguments) != before
+			if t.last.isFailed && !isStep {
+				continue
+			}
+			said = t.last
+			t.seen.names[plainName(name)] = true
+			p.members[name] = likeOne(p.members[name], value)
+			if !said.isFailed {
+				return true
+			}
+			isKept = true
+			break
+		}
+		if takesStep && !isKept && isBlamed(name) { // whatever the others are, this one is wrong
+			break
+		}
+	}
+	t.last = said
+	return true
+}
+
+// unlikeOthers returns the values for a member with those last that another member has: what goes from somewhere goes somewhere else.
+func (p parsed) unlikeOthers(name string, values []any) []any {
+	isOfOther := func(value any) bool {
+		for other, was := range p.members {
+			if other != name && equal(oneOf(was), value) {
+				return true
+			}
+		}
+		return false
+	}
+	last := slices.DeleteFunc(slices.Clone(values), func(value any) bool { return !isOfOther(value) })
+	return append(slices.DeleteFunc(slices.Clone(values), isOfOther), last...)
+}
+
+// trySecond looks for a second value of each argument that a tool takes, so that two calls can be about two things.
+func (t *Trial) trySecond(p parsed, call func(json.RawMessage) bool) bool {
+	for _, name := range slices.Sorted(maps.Keys(p.members)) {
+		if !p.isGuess(name) {
+			continue
+		}
+		known := []any{oneOf(p.members[name])}
+		for i, value := range p.unlikeOthers(name, t.seen.guesses(name, "")) {
+			arguments := p.with(map[string]any{name: likeOne(p.members[name], value)})
+			if i == mostSeconds || len(known) == 2 {
+				break
+			}
+			if arguments == nil || equal(value, known[0]) {
+				continue
+			}
+			if !call(arguments) {
+				return t.left > 0
+			}
+			if t.last.isFailed {
+				t.seen.names[plainName(name)] = true
+			} else {
+				known = append(known, value)
+			}
+		}
+		name = plainName(name)
+		t.seen.members[name] = slices.Concat(known, slices.DeleteFunc(slices.Clone(t.seen.members[name]), func(value any) bool {
+			return slices.ContainsFunc(known, func(other any) bool { return equal(value, other) })
+		}))
+	}
+	return true
+}
+
+// isGuess reports whether the value of a member was made up, and may be another: a text or a number, or a list of one, of which the
+// schema names none, but nothing that a file or an address may depend on.
+func (p parsed) isGuess(name string) bool {
+	switch oneOf(p.members[name]).(type) {
+	case string, json.Number:
+		return len(named(p.property(name))) == 0 && ofName(name) == plainText
+	}
+	return false
+}
+
+// oneOf returns the only item of a list, and any other value itself.
+func oneOf(value any) any {
+	if list, isList := value.([]any); isList && len(list) == 1 {
+		return list[0]
+	}
+	return value
+}
+
+// likeOne returns a value in a list if it takes the place of one in a list.
+func likeOne(was, value any) any {
+	if _, isList := was.([]any); isList {
+		return []any{value}
+	}
+	return value
+}
+
+// plain returns what a server says of arguments, with the names of the members in the place of their values: a server that has taken
+// one value says the same of the next.
+func (p parsed) plain(says string, arguments json.RawMessage) string {
+	value, _ := mcp.Value(arguments) // it was written before
+	members, _ := value.(map[string]any)
+	names := map[string]string{} // by the value
+	for name, value := range members {
+		switch value := oneOf(value).(type) {
+		case string:
+			names[value] = name
+		case json.Number:
+			names[value.String()] = name
+		}
+	}
+	texts := slices.SortedFunc(maps.Keys(names), func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
+	words := strings.Fields(says)
+	for i, word := range words {
+		if name, isValue := names[strings.Trim(word, marks)]; isValue {
+			words[i] = "<" + name + ">"
+		}
+	}
+	says = strings.Join(words, " ")
+	for _, text := range texts {
+		if len(text) > 1 { // plainText is in many words
+			says = strings.ReplaceAll(says, text, "<"+names[text]+">")
+		}
+	}
+	withoutMarks := func(r rune) rune {
+		if strings.ContainsRune(marks, r) {
+			return -1
+		}
+		return r
+	}
+	return strings.Map(withoutMarks, says)
+}
+
+// marks stand around a value in a message.
+const marks = `'"` + "`.,:;()\\"
+
+// outcomeOf returns what an answer to a call of a tool says. Some servers say in a result that something is not there.
+func outcomeOf(m transport.Message) outcome {
+	says := textOf(m.Result)
+	if m.Error != nil {
+		says = transport.MemberText(m.Error, "message")
+	}
+	isFailed := timeline.FailureOf(&m, true) != ""
+	return outcome{isFailed || isDenial(says), says}
+}
+
+// isDenial reports whether a short text says that there is no such thing.
+func isDenial(says string) bool {
+	const most = 200
+	says = strings.ToLower(says)
+	return len(says) <= most && slices.ContainsFunc([]string{"not found", "no such", "unknown", "does not exist", "invalid"}, func(word string) bool { return strings.Contains(says, word) })
+}
+
+// textOf returns the text of the result of a tool.
+func textOf(result json.RawMessage) string {
+	var said struct{ Content []struct{ Text string } }
+	_ = json.Unmarshal(result, &said) // what cannot be read is not there
+	var texts []string
+	for _, content := range said.Content {
+		texts = append(texts, content.Text)
+	}
+	return strings.Join(texts, "\n")
+}
