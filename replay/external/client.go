@@ -115,6 +115,7 @@ func (c clientPeer) play(schedule Schedule, patience child.Patience) (played pla
 			return err
 		}
 		p.noteNeighbours()
+		p.play.hasCancelled = p.cancels < 0
 		p.play.output = strings.ReplaceAll(process.Stdout(), at.Dir, child.FolderMark)
 		if p.play.isUnjudged || p.isCutOff() { // it was told what no recorded server has said
 			p.play.broken = nil

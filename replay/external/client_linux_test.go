@@ -215,9 +215,8 @@ func (c *caller) giveUp() (isWhole bool) {
 	return isWhole
 }
 
-// TestOverdue: a client that has given a call up takes the answer for that to the next one. Others print that there was none,
-// which is no fault.
-func TestOverdue(t *testing.T) {
+// countedSession is a session of a client that calls a tool three times.
+func countedSession() []store.Event {
 	header := store.Header{ID: "01a20a05-df07-77d5-b81a-7728635191ad", Transport: "stdio"}
 	events := append([]store.Event{{Seq: 1, Kind: store.Opened, Payload: header.Encode()}}, framesOf(`> {"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}
 		< {"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"counter","version":"1"}}}
@@ -231,6 +230,13 @@ func TestOverdue(t *testing.T) {
 	for i := range events {
 		events[i].Seq = uint64(i + 1)
 	}
+	return events
+}
+
+// TestOverdue: a client that has given a call up takes the answer for that to the next one. Others print that there was none,
+// which is no fault.
+func TestOverdue(t *testing.T) {
+	events := countedSession()
 	for _, row := range []struct {
 		fault  string
 		kind   Fault
@@ -252,6 +258,19 @@ func TestOverdue(t *testing.T) {
 			found := played.found
 			if err != nil || !played.isPassed || (found == nil) != (row.kind == "") || found != nil && (found.kind != row.kind || found.detail != row.detail) {
 				t.Errorf("%v, passed: %t, found %+v", err, played.isPassed, found)
+			}
+		})
+	}
+}
+
+// TestGivesUpUnread: a client that gives a call up, as its server reads nothing, may print so and fail.
+func TestGivesUpUnread(t *testing.T) {
+	for _, fault := range []string{"gives up", "gives up, and fails"} {
+		t.Run(fault, func(t *testing.T) {
+			t.Parallel()
+			report, err := ExploreClient(counterClient(fault), countedSession(), Options{SameOutput: true, Token: "x1.unread3-8"})
+			if err != nil || len(report.Findings) > 0 {
+				t.Errorf("%v, found:\n%s", err, report.Text())
 			}
 		})
 	}

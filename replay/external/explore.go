@@ -446,7 +446,7 @@ func (x *explorer) playOnce(schedule Schedule, patience child.Patience) (play, e
 	if err == nil && x.SameOutput && played.isUnjudged && played.found == nil && !slices.ContainsFunc(schedule, func(c Choice) bool { return !c.onlyMoves() }) {
 		played.found = x.otherThanAsked(played)
 	}
-	if err == nil && x.SameOutput && len(schedule) > 0 && !slices.ContainsFunc(schedule, saysMore) && played.found == nil && !played.isUnjudged {
+	if err == nil && x.SameOutput && len(schedule) > 0 && !slices.ContainsFunc(schedule, saysMore) && played.found == nil && !played.isUnjudged && !played.hasCancelled {
 		played.found = x.otherThanPlain(played)
 		if len(schedule) == 1 && schedule[0].Kind == Gap && played.found == nil {
 			played.found = x.otherAtGap(played)

@@ -54,8 +54,9 @@ type play struct {
 	missed  map[string]uint64 // by what a client was reading, such as tools/list: the event that told it of a change, behind which it has not read it again
 	heeds   map[string]bool   // what a client has read again behind a change
 
-	other    *otherRequest // of a client; nil: it asked for nothing that it does not ask for in the recording
-	isPassed bool          // a client asked for something else without an answer that was kept back
+	other        *otherRequest // of a client; nil: it asked for nothing that it does not ask for in the recording
+	hasCancelled bool          // a client has cancelled more than the recorded one: it had no patience
+	isPassed     bool          // a client asked for something else without an answer that was kept back
 
 	patience child.Patience // it was played with
 

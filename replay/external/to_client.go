@@ -42,6 +42,7 @@ type clientPlayer struct {
 	isOver      bool               // this server has ended
 	isTicking   bool               // the client has a timer that is worth waiting for
 	isTimed     bool               // the client has had nothing to do but to wait for its timer since it was sent something
+	wasTimed    bool               // the same was so at the end of a time in which the server read nothing
 
 	start   int  // which start of the server this is; 0: there was none
 	first   int  // the start with the schedule
@@ -386,13 +387,14 @@ func (p *clientPlayer) isPassed(late sending) bool {
 	return isPassed
 }
 
-// gaveUp reports whether an answer is kept back by the schedule, and the client has done by itself, on a timer, what it did last.
+// gaveUp reports whether an answer is kept back by the schedule, or the server reads nothing, and the client has done by itself, on a
+// timer, what it did last.
 func (p *clientPlayer) gaveUp() bool {
-	return p.isTimed && slices.ContainsFunc(p.ready, func(s sending) bool {
+	return p.wasTimed || p.isTimed && (p.process.Unread || slices.ContainsFunc(p.ready, func(s sending) bool {
 		_, isLate := p.chosen(Late, s.seq)
 		_, isOverdue := p.chosen(Overdue, s.seq)
 		return s.seq != 0 && (isLate || isOverdue)
-	})
+	}))
 }
 
 // isUnsubscribed reports whether a frame tells of a resource to which the client has not subscribed.
@@ -416,6 +418,7 @@ func (p *clientPlayer) send(isStuck bool) bool {
 		at = p.next(isStuck)
 	}
 	if at < 0 && isStuck && p.process.Unread {
+		p.wasTimed = p.wasTimed || p.isTimed
 		p.process.Unread = false
 		p.until = 0
 		return true

@@ -104,11 +104,17 @@ func (s Seen) exact(p parsed) map[string]any {
 }
 
 // guesses returns what an argument may be, the likeliest first: what an error names that says what is wrong, what answers have under
-// its name, and what else they name.
+// its name, what else they name, and that in small letters, as ids have it.
 func (s Seen) guesses(name, says string) []any {
-	const most = 24
-	var values []any
-	for _, value := range slices.Concat(offeredIn(says), s.of(name), s.things) {
+	const most = 40
+	var values, ids []any
+	for _, thing := range s.things {
+		text, _ := thing.(string)
+		if words := strings.Fields(strings.ToLower(text)); len(words) > 0 && isUpper(text) {
+			ids = append(ids, strings.Join(words, "-"), words[0])
+		}
+	}
+	for _, value := range slices.Concat(offeredIn(says), s.of(name), s.things, ids) {
 		if !slices.ContainsFunc(values, func(other any) bool { return equal(other, value) }) {
 			values = append(values, value)
 		}

@@ -173,7 +173,7 @@ func (t *Trial) improve(p parsed, takesStep bool, call func(json.RawMessage) boo
 		name := names[at]
 		names = slices.Delete(names, at, at+1)
 		isKept := false
-		for _, value := range p.unlikeOthers(name, t.seen.guesses(name, said.says)) {
+		for _, value := range p.candidates(name, t.seen, said.says) {
 			arguments := p.with(map[string]any{name: likeOne(p.members[name], value)})
 			if arguments == nil || equal(value, oneOf(p.members[name])) {
 				continue
@@ -202,8 +202,20 @@ func (t *Trial) improve(p parsed, takesStep bool, call func(json.RawMessage) boo
 	return true
 }
 
-// unlikeOthers returns the values for a member with those last that another member has: what goes from somewhere goes somewhere else.
-func (p parsed) unlikeOthers(name string, values []any) []any {
+// candidates returns what a member may be: what its schema names, or else what was seen. Those come last that another member has: what
+// goes from somewhere goes somewhere else.
+func (p parsed) candidates(name string, seen Seen, says string) []any {
+	values := named(p.property(name))
+	if len(values) == 0 {
+		values = seen.guesses(name, says)
+	}
+	if _, isNumber := oneOf(p.members[name]).(json.Number); isNumber {
+		for i, value := range values {
+			if text, isText := value.(string); isText && strings.Trim(text, "0123456789") == "" {
+				values[i] = json.Number(text)
+			}
+		}
+	}
 	isOfOther := func(value any) bool {
 		for other, was := range p.members {
 			if other != name && equal(oneOf(was), value) {
@@ -219,11 +231,11 @@ func (p parsed) unlikeOthers(name string, values []any) []any {
 // trySecond looks for a second value of each argument that a tool takes, so that two calls can be about two things.
 func (t *Trial) trySecond(p parsed, call func(json.RawMessage) bool) bool {
 	for _, name := range slices.Sorted(maps.Keys(p.members)) {
-		if !p.isGuess(name) {
+		if !p.isGuess(name) || len(named(p.property(name))) > 0 {
 			continue
 		}
 		known := []any{oneOf(p.members[name])}
-		for i, value := range p.unlikeOthers(name, t.seen.guesses(name, "")) {
+		for i, value := range p.candidates(name, t.seen, "") {
 			arguments := p.with(map[string]any{name: likeOne(p.members[name], value)})
 			if i == mostSeconds || len(known) == 2 {
 				break
@@ -248,12 +260,12 @@ func (t *Trial) trySecond(p parsed, call func(json.RawMessage) bool) bool {
 	return true
 }
 
-// isGuess reports whether the value of a member was made up, and may be another: a text or a number, or a list of one, of which the
-// schema names none, but nothing that a file or an address may depend on.
+// isGuess reports whether a member may have another value: a text or a number, or a list of one, of which the schema names several or
+// none, but nothing that a file or an address may depend on.
 func (p parsed) isGuess(name string) bool {
 	switch oneOf(p.members[name]).(type) {
 	case string, json.Number:
-		return len(named(p.property(name))) == 0 && ofName(name) == plainText
+		return len(named(p.property(name))) != 1 && ofName(name) == plainText
 	}
 	return false
 }

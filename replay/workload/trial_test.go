@@ -25,6 +25,12 @@ func (r railway) call(tool string, arguments map[string]any) (says string, isFai
 	switch {
 	case tool == "list":
 		return "2K14 at Port Road\n6M02 at Stone Pit", false
+	case tool == "seat":
+		return "taken, or not there", fmt.Sprint(arguments["number"]) != "42"
+	case tool == "seats":
+		return "free: 17, 42", false
+	case tool == "swap":
+		return "swapped, or no change", from == to
 	case neighbours[to] == nil:
 		return fmt.Sprintf("no such place: %q", to), true
 	case tool == "route" && neighbours[from] == nil:
@@ -46,6 +52,9 @@ func TestTrial(t *testing.T) {
 		{Name: "list", IsReadOnly: true},
 		{Name: "move", Schema: json.RawMessage(`{"type":"object","properties":{"train":` + place + `,"to":` + place + `},"required":["train","to"]}`)},
 		{Name: "route", IsReadOnly: true, Schema: json.RawMessage(`{"type":"object","properties":{"from":` + place + `,"to":` + place + `},"required":["from","to"]}`)},
+		{Name: "seat", Schema: json.RawMessage(`{"type":"object","properties":{"number":{"type":"integer"}},"required":["number"]}`)},
+		{Name: "seats", IsReadOnly: true},
+		{Name: "swap", Schema: json.RawMessage(`{"type":"object","properties":{"from":{"enum":["A","B"]},"to":{"enum":["A","B"]}},"required":["from","to"]}`)},
 	}}
 	wishes := Wishes{AllTools: true}
 	server := railway{"2K14": "Port Road", "6M02": "Stone Pit"}
@@ -72,7 +81,7 @@ func TestTrial(t *testing.T) {
 	}
 	wishes.Seen = See(events)
 	trial := NewTrial(offer, wishes)
-	if got := strings.Join(trial.Tools(), " "); got != "route move" {
+	if got := strings.Join(trial.Tools(), " "); got != "route move seat swap" {
 		t.Errorf("it tries %s", got)
 	}
 	trial.hasChosen = true
@@ -90,7 +99,9 @@ func TestTrial(t *testing.T) {
 			said[item.HasProgress] = append(said[item.HasProgress], item.words())
 		}
 	}
-	want := "tools/call list {}\ntools/call move {\"to\":\"Mill Lane\",\"train\":\"2K14\"}\ntools/call move {\"to\":\"Port Road\",\"train\":\"2K14\"}\ntools/call route {\"from\":\"Stone Pit\",\"to\":\"Port Road\"}"
+	want := "tools/call list {}\ntools/call move {\"to\":\"Mill Lane\",\"train\":\"2K14\"}\ntools/call move {\"to\":\"Port Road\",\"train\":\"2K14\"}\ntools/call route {\"from\":\"Stone Pit\",\"to\":\"Port Road\"}\n" +
+		"tools/call seat {\"number\":42}\ntools/call seats {}\n" +
+		"tools/call swap {\"from\":\"A\",\"to\":\"B\"}"
 	if got := strings.Join(said[false], "\n"); got != want {
 		t.Errorf("the calls are\n%s\nwant\n%s", got, want)
 	}
