@@ -103,6 +103,15 @@ func (s Seen) exact(p parsed) map[string]any {
 	return members
 }
 
+// prefer puts values in front of those that were seen for an argument.
+func (s Seen) prefer(name string, values []any) {
+	isPreferred := func(value any) bool {
+		return slices.ContainsFunc(values, func(other any) bool { return equal(value, other) })
+	}
+	name = plainName(name)
+	s.members[name] = slices.Concat(values, slices.DeleteFunc(slices.Clone(s.members[name]), isPreferred))
+}
+
 // guesses returns what an argument may be, the likeliest first: what an error names that says what is wrong, what answers have under
 // its name, what else they name, and that in small letters, as ids have it.
 func (s Seen) guesses(name, says string) []any {

@@ -3,8 +3,10 @@ package workload
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"iter"
 	"maps"
+	"math/big"
 	"slices"
 	"strings"
 
@@ -97,8 +99,13 @@ func (t *Trial) proceed() (a Agenda) {
 
 // calls makes the calls, each when the one before has its answer.
 func (t *Trial) calls(yield func(NamedCall) bool) {
-	for _, tool := range t.tools {
-		if !t.try(tool, yield) {
+	for range 2 { // what one tool makes another may take
+		for _, tool := range t.tools {
+			if t.seen.works[tool.name] == nil && !t.try(tool, yield) {
+				return
+			}
+		}
+		if len(t.seen.works) == 0 {
 			return
 		}
 	}
@@ -206,8 +213,17 @@ func (t *Trial) improve(p parsed, takesStep bool, call func(json.RawMessage) boo
 // goes from somewhere goes somewhere else.
 func (p parsed) candidates(name string, seen Seen, says string) []any {
 	values := named(p.property(name))
-	if len(values) == 0 {
+	files := []any{FolderMark + "/a.txt", FolderMark, FolderMark + "/b.txt"}
+	isFile := func(word string) bool { return strings.Contains(strings.ToLower(says), word) }
+	switch {
+	case len(values) > 0:
+	case ofName(name) != plainText:
+		values = files
+	default:
 		values = seen.guesses(name, says)
+		if slices.ContainsFunc([]string{"path", "file", "director", "folder"}, isFile) {
+			values = append(values, files...)
+		}
 	}
 	if _, isNumber := oneOf(p.members[name]).(json.Number); isNumber {
 		for i, value := range values {
@@ -228,44 +244,60 @@ func (p parsed) candidates(name string, seen Seen, says string) []any {
 	return append(slices.DeleteFunc(slices.Clone(values), isOfOther), last...)
 }
 
-// trySecond looks for a second value of each argument that a tool takes, so that two calls can be about two things.
+// trySecond looks for a second value of each argument that names something, so that two calls can be about two things. An argument
+// names something if a made-up value fails.
 func (t *Trial) trySecond(p parsed, call func(json.RawMessage) bool) bool {
 	for _, name := range slices.Sorted(maps.Keys(p.members)) {
-		if !p.isGuess(name) || len(named(p.property(name))) > 0 {
+		was := oneOf(p.members[name])
+		if !p.isGuess(name) || len(named(p.property(name))) > 0 || ofName(name) != plainText {
 			continue
 		}
-		known := []any{oneOf(p.members[name])}
+		with := func(value any) json.RawMessage {
+			return p.with(map[string]any{name: likeOne(p.members[name], value)})
+		}
+		if other := with(madeUp(was)); other == nil {
+			continue
+		} else if !call(other) {
+			return t.left > 0
+		}
+		if !t.last.isFailed {
+			continue
+		}
+		t.seen.names[plainName(name)] = true
+		known := []any{was}
 		for i, value := range p.candidates(name, t.seen, "") {
-			arguments := p.with(map[string]any{name: likeOne(p.members[name], value)})
 			if i == mostSeconds || len(known) == 2 {
 				break
 			}
-			if arguments == nil || equal(value, known[0]) {
+			if with(value) == nil || equal(value, was) {
 				continue
 			}
-			if !call(arguments) {
+			if !call(with(value)) {
 				return t.left > 0
 			}
-			if t.last.isFailed {
-				t.seen.names[plainName(name)] = true
-			} else {
+			if !t.last.isFailed {
 				known = append(known, value)
 			}
 		}
-		name = plainName(name)
-		t.seen.members[name] = slices.Concat(known, slices.DeleteFunc(slices.Clone(t.seen.members[name]), func(value any) bool {
-			return slices.ContainsFunc(known, func(other any) bool { return equal(value, other) })
-		}))
+		t.seen.prefer(name, known)
 	}
 	return true
 }
 
+// madeUp returns a value in the form of another that has hardly been seen: a text that nothing has, or the next number.
+func madeUp(was any) any {
+	if n, isNumber := was.(json.Number); isNumber {
+		return decimal(new(big.Rat).Add(number(n), big.NewRat(1, 1)))
+	}
+	return shifted(fmt.Sprint(was)+"2", 7)
+}
+
 // isGuess reports whether a member may have another value: a text or a number, or a list of one, of which the schema names several or
-// none, but nothing that a file or an address may depend on.
+// none, but no address.
 func (p parsed) isGuess(name string) bool {
 	switch oneOf(p.members[name]).(type) {
 	case string, json.Number:
-		return len(named(p.property(name))) != 1 && ofName(name) == plainText
+		return len(named(p.property(name))) != 1 && (ofName(name) == plainText || strings.HasPrefix(ofName(name), FolderMark))
 	}
 	return false
 }

@@ -25,6 +25,8 @@ func (r railway) call(tool string, arguments map[string]any) (says string, isFai
 	switch {
 	case tool == "list":
 		return "2K14 at Port Road\n6M02 at Stone Pit", false
+	case tool == "store":
+		return "that is a folder, or stored", arguments["path"] == FolderMark
 	case tool == "seat":
 		return "taken, or not there", fmt.Sprint(arguments["number"]) != "42"
 	case tool == "seats":
@@ -54,6 +56,7 @@ func TestTrial(t *testing.T) {
 		{Name: "route", IsReadOnly: true, Schema: json.RawMessage(`{"type":"object","properties":{"from":` + place + `,"to":` + place + `},"required":["from","to"]}`)},
 		{Name: "seat", Schema: json.RawMessage(`{"type":"object","properties":{"number":{"type":"integer"}},"required":["number"]}`)},
 		{Name: "seats", IsReadOnly: true},
+		{Name: "store", Schema: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"}},"required":["path"]}`)},
 		{Name: "swap", Schema: json.RawMessage(`{"type":"object","properties":{"from":{"enum":["A","B"]},"to":{"enum":["A","B"]}},"required":["from","to"]}`)},
 	}}
 	wishes := Wishes{AllTools: true}
@@ -81,7 +84,7 @@ func TestTrial(t *testing.T) {
 	}
 	wishes.Seen = See(events)
 	trial := NewTrial(offer, wishes)
-	if got := strings.Join(trial.Tools(), " "); got != "route move seat swap" {
+	if got := strings.Join(trial.Tools(), " "); got != "route move seat store swap" {
 		t.Errorf("it tries %s", got)
 	}
 	trial.hasChosen = true
@@ -90,7 +93,7 @@ func TestTrial(t *testing.T) {
 		frames = trial.Receive(answers(frames[0]))
 	}
 	wishes.Seen = trial.Close()
-	if calls > 40 {
+	if calls > 60 {
 		t.Errorf("it makes %d calls", calls)
 	}
 	said := map[bool][]string{}
@@ -100,7 +103,7 @@ func TestTrial(t *testing.T) {
 		}
 	}
 	want := "tools/call list {}\ntools/call move {\"to\":\"Mill Lane\",\"train\":\"2K14\"}\ntools/call move {\"to\":\"Port Road\",\"train\":\"2K14\"}\ntools/call route {\"from\":\"Stone Pit\",\"to\":\"Port Road\"}\n" +
-		"tools/call seat {\"number\":42}\ntools/call seats {}\n" +
+		"tools/call seat {\"number\":42}\ntools/call seats {}\ntools/call store {\"path\":\"%DIR/a.txt\"}\n" +
 		"tools/call swap {\"from\":\"A\",\"to\":\"B\"}"
 	if got := strings.Join(said[false], "\n"); got != want {
 		t.Errorf("the calls are\n%s\nwant\n%s", got, want)
