@@ -123,8 +123,12 @@ func (t *Trial) try(tool tried, yield func(NamedCall) bool) bool {
 			t.last = was
 			return true
 		}
+		if len(made) == mostOfTool || t.left == 0 {
+			return false
+		}
 		t.left--
-		if len(made) == mostOfTool || t.left < 0 || !yield(NamedCall{tool.name, arguments}) {
+		if !yield(NamedCall{tool.name, arguments}) {
+			t.left = 0 // the session has ended
 			return false
 		}
 		made[string(arguments)] = t.last
