@@ -61,16 +61,17 @@ func (s *Seen) answer(result json.RawMessage) {
 	if value, err := mcp.Value(said.StructuredContent); err == nil {
 		s.value("", value)
 	}
+	const most = 16 << 10 // of a longer text the beginning is enough
 	for _, content := range said.Content {
 		if value, err := mcp.Value([]byte(content.Text)); err == nil {
 			s.value("", value)
 		} else {
-			s.name(thingsIn(content.Text)...)
+			s.name(thingsIn(content.Text[:min(len(content.Text), most)])...)
 		}
 		isOutside := func(r rune) bool {
 			return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '-' && r != '_' && r != '.' && r != ':'
 		}
-		for word := range strings.FieldsFuncSeq(content.Text, isOutside) {
+		for word := range strings.FieldsFuncSeq(content.Text[:min(len(content.Text), most)], isOutside) {
 			word = strings.Trim(word, ".:-_")
 			if strings.ContainsAny(word, "0123456789") && !slices.Contains(s.words, word) {
 				s.words = append(s.words, word)

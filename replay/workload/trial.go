@@ -361,6 +361,9 @@ func (p parsed) plain(says string, arguments json.RawMessage) string {
 // marks stand around a value in a message.
 const marks = `'"` + "`.,:;()\\"
 
+// mostSaid is how many bytes of what a server says of a call are looked at.
+const mostSaid = 2 << 10
+
 // outcomeOf returns what an answer to a call of a tool says. Some servers say in a result that something is not there.
 func outcomeOf(m transport.Message) outcome {
 	says := textOf(m.Result)
@@ -368,7 +371,7 @@ func outcomeOf(m transport.Message) outcome {
 		says = transport.MemberText(m.Error, "message")
 	}
 	isFailed := timeline.FailureOf(&m, true) != ""
-	return outcome{isFailed || isDenial(says), says}
+	return outcome{isFailed || isDenial(says), says[:min(len(says), mostSaid)]}
 }
 
 // isDenial reports whether a short text says that there is no such thing.
