@@ -22,6 +22,7 @@ type Seen struct {
 	members  map[string][]any           // texts and numbers in answers that are JSON, by the name of the member, see plainName
 	words    []string                   // of answers, with a digit in each
 	things   []any                      // what answers name, whatever that is
+	longer   []any                      // the longer words of answers and of what tools say of themselves: one of them may be a name
 	works    map[string]json.RawMessage // arguments that a [Trial] has found, by tool
 	names    map[string]bool            // arguments that name something that there is, as a Trial has found: a made-up text does not
 }
@@ -45,6 +46,8 @@ func See(events []store.Event) Seen {
 				}
 			case m.Call.Method == mcp.MethodListResources && m.Call.Failure == "":
 				seen.resources(m.Result)
+			case m.Call.Method == mcp.MethodListTools:
+				seen.tools(m.Result)
 			}
 		}
 	}
@@ -67,6 +70,7 @@ func (s *Seen) answer(result json.RawMessage) {
 			s.value("", value)
 		} else {
 			s.name(thingsIn(content.Text[:min(len(content.Text), most)])...)
+			s.longerWords(content.Text[:min(len(content.Text), most)])
 		}
 		isOutside := func(r rune) bool {
 			return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '-' && r != '_' && r != '.' && r != ':'
@@ -114,9 +118,9 @@ func (s Seen) prefer(name string, values []any) {
 }
 
 // guesses returns what an argument may be, the likeliest first: what an error names that says what is wrong, what answers have under
-// its name, what else they name, and that in small letters, as ids have it.
+// its name, what else they name, and that in small letters, as ids have it, and at last any longer word.
 func (s Seen) guesses(name, says string) []any {
-	const most = 40
+	const most = 80
 	var values, ids []any
 	for _, thing := range s.things {
 		text, _ := thing.(string)
@@ -124,7 +128,7 @@ func (s Seen) guesses(name, says string) []any {
 			ids = append(ids, strings.Join(words, "-"), words[0])
 		}
 	}
-	for _, value := range slices.Concat(offeredIn(says), s.of(name), s.things, ids) {
+	for _, value := range slices.Concat(offeredIn(says), s.of(name), s.things, ids, s.longer) {
 		if !slices.ContainsFunc(values, func(other any) bool { return equal(other, value) }) {
 			values = append(values, value)
 		}
@@ -142,6 +146,28 @@ func (s *Seen) resources(result json.RawMessage) {
 		parts := strings.Split(r.URI, "/")
 		for i, part := range parts[:len(parts)-1] {
 			s.value(part, parts[i+1])
+		}
+	}
+}
+
+// tools takes a list of tools: what they are about is named in their descriptions.
+func (s *Seen) tools(result json.RawMessage) {
+	var page struct {
+		Tools []struct{ Description string }
+	}
+	_ = json.Unmarshal(result, &page) // what cannot be read is not there
+	for _, tool := range page.Tools {
+		s.longerWords(tool.Description)
+	}
+}
+
+// longerWords notes the longer words of a text, in small letters.
+func (s *Seen) longerWords(text string) {
+	const least, most = 4, 60
+	isBetween := func(r rune) bool { return !unicode.IsLetter(r) && r != '-' && r != '_' }
+	for word := range strings.FieldsFuncSeq(strings.ToLower(text), isBetween) {
+		if len(word) >= least && isShort(word) && len(s.longer) < most && !slices.Contains(s.longer, any(word)) {
+			s.longer = append(s.longer, word)
 		}
 	}
 }

@@ -21,6 +21,7 @@ import (
 type Trial struct {
 	*Caller
 	tools []tried
+	done  map[string]bool // of them those that have not failed any more
 	seen  Seen
 	left  int // how many calls may still be made
 	next  func() (NamedCall, bool)
@@ -42,12 +43,12 @@ type outcome struct {
 }
 
 // A trial makes so many calls in all, of one tool so many, and so many for a second value of an argument.
-const mostTrials, mostOfTool, mostSeconds = 200, 60, 8
+const mostTrials, mostOfTool, mostSeconds = 400, 100, 8
 
 // NewTrial returns a client that tries other arguments for the tools of an offer that have always failed in the session that the
 // wishes have seen.
 func NewTrial(offer Offer, wishes Wishes) *Trial {
-	t := &Trial{seen: wishes.Seen, left: mostTrials}
+	t := &Trial{done: map[string]bool{}, seen: wishes.Seen, left: mostTrials}
 	for _, item := range Choose(offer, wishes).Items {
 		isKnown := func(other tried) bool { return other.name == item.Target }
 		isNamed := func(call NamedCall) bool { return call.Tool == item.Target && call.Arguments != nil }
@@ -100,12 +101,13 @@ func (t *Trial) proceed() (a Agenda) {
 // calls makes the calls, each when the one before has its answer.
 func (t *Trial) calls(yield func(NamedCall) bool) {
 	for range 2 { // what one tool makes another may take
+		before := len(t.done)
 		for _, tool := range t.tools {
-			if t.seen.works[tool.name] == nil && !t.try(tool, yield) {
+			if !t.done[tool.name] && !t.try(tool, yield) {
 				return
 			}
 		}
-		if len(t.seen.works) == 0 {
+		if len(t.done) == before {
 			return
 		}
 	}
@@ -134,7 +136,11 @@ func (t *Trial) try(tool tried, yield func(NamedCall) bool) bool {
 		made[string(arguments)] = t.last
 		return true
 	}
-	if !call(t.apart(p)) {
+	if !call(tool.arguments) {
+		return t.left > 0
+	}
+	isRight := !t.last.isFailed // others may go by these: who makes "a" makes it for them
+	if !isRight && !call(t.apart(p)) {
 		return t.left > 0
 	}
 	for _, takesStep := range []bool{true, false} {
@@ -145,8 +151,10 @@ func (t *Trial) try(tool tried, yield func(NamedCall) bool) bool {
 	if t.last.isFailed {
 		return true
 	}
-	encoded, _ := json.Marshal(p.members) // it was read from JSON
-	t.seen.works[tool.name] = encoded
+	if !isRight {
+		t.seen.works[tool.name], _ = json.Marshal(p.members) // it was read from JSON
+	}
+	t.done[tool.name] = true
 	return t.trySecond(p, call)
 }
 
@@ -336,26 +344,28 @@ func (p parsed) plain(says string, arguments json.RawMessage) string {
 			names[value.String()] = name
 		}
 	}
-	texts := slices.SortedFunc(maps.Keys(names), func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
-	words := strings.Fields(says)
-	for i, word := range words {
-		if name, isValue := names[strings.Trim(word, marks)]; isValue {
-			words[i] = "<" + name + ">"
+	for _, text := range slices.SortedFunc(maps.Keys(names), func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) }) {
+		name, isQuoted := "<"+names[text]+">", false
+		for _, quote := range []string{"'", `"`, "`"} {
+			isQuoted = isQuoted || strings.Contains(says, quote+text+quote)
+			says = strings.ReplaceAll(says, quote+text+quote, quote+name+quote)
+		}
+		switch {
+		case isQuoted:
+		case strings.Contains(text, " "):
+			says = strings.ReplaceAll(says, text, name)
+		default:
+			words := strings.Fields(says)
+			for i, word := range words {
+				if strings.Trim(word, marks) == text {
+					words[i] = name
+				}
+			}
+			says = strings.Join(words, " ")
 		}
 	}
-	says = strings.Join(words, " ")
-	for _, text := range texts {
-		if len(text) > 1 { // plainText is in many words
-			says = strings.ReplaceAll(says, text, "<"+names[text]+">")
-		}
-	}
-	withoutMarks := func(r rune) rune {
-		if strings.ContainsRune(marks, r) {
-			return -1
-		}
-		return r
-	}
-	return strings.Map(withoutMarks, says)
+	isMark := func(r rune) bool { return strings.ContainsRune(marks, r) }
+	return strings.Join(strings.FieldsFunc(says, isMark), "")
 }
 
 // marks stand around a value in a message.

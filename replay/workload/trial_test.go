@@ -25,6 +25,10 @@ func (r railway) call(tool string, arguments map[string]any) (says string, isFai
 	switch {
 	case tool == "list":
 		return "2K14 at Port Road\n6M02 at Stone Pit", false
+	case tool == "add":
+		isThere := r["added"] != ""
+		r["added"] = "yes"
+		return "added, or there already", isThere
 	case tool == "store":
 		return "that is a folder, or stored", arguments["path"] == FolderMark
 	case tool == "seat":
@@ -54,6 +58,7 @@ func TestTrial(t *testing.T) {
 		{Name: "list", IsReadOnly: true},
 		{Name: "move", Schema: json.RawMessage(`{"type":"object","properties":{"train":` + place + `,"to":` + place + `},"required":["train","to"]}`)},
 		{Name: "route", IsReadOnly: true, Schema: json.RawMessage(`{"type":"object","properties":{"from":` + place + `,"to":` + place + `},"required":["from","to"]}`)},
+		{Name: "add", Schema: json.RawMessage(`{"type":"object","properties":{"team":{"type":"string"},"captain":{"type":"string"}},"required":["team","captain"]}`)},
 		{Name: "seat", Schema: json.RawMessage(`{"type":"object","properties":{"number":{"type":"integer"}},"required":["number"]}`)},
 		{Name: "seats", IsReadOnly: true},
 		{Name: "store", Schema: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"}},"required":["path"]}`)},
@@ -84,16 +89,17 @@ func TestTrial(t *testing.T) {
 	}
 	wishes.Seen = See(events)
 	trial := NewTrial(offer, wishes)
-	if got := strings.Join(trial.Tools(), " "); got != "route move seat store swap" {
+	if got := strings.Join(trial.Tools(), " "); got != "route move add seat store swap" {
 		t.Errorf("it tries %s", got)
 	}
 	trial.hasChosen = true
+	delete(server, "added") // it is another process
 	calls := 0
 	for frames := trial.follow(trial.proceed()); len(frames) > 0; calls++ {
 		frames = trial.Receive(answers(frames[0]))
 	}
 	wishes.Seen = trial.Close()
-	if calls > 60 {
+	if calls > 80 {
 		t.Errorf("it makes %d calls", calls)
 	}
 	said := map[bool][]string{}
@@ -103,6 +109,7 @@ func TestTrial(t *testing.T) {
 		}
 	}
 	want := "tools/call list {}\ntools/call move {\"to\":\"Mill Lane\",\"train\":\"2K14\"}\ntools/call move {\"to\":\"Port Road\",\"train\":\"2K14\"}\ntools/call route {\"from\":\"Stone Pit\",\"to\":\"Port Road\"}\n" +
+		"tools/call add {\"captain\":\"a\",\"team\":\"a\"}\n" +
 		"tools/call seat {\"number\":42}\ntools/call seats {}\ntools/call store {\"path\":\"%DIR/a.txt\"}\n" +
 		"tools/call swap {\"from\":\"A\",\"to\":\"B\"}"
 	if got := strings.Join(said[false], "\n"); got != want {
