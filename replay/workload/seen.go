@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/mcprec/mcprec/replay/timeline"
@@ -19,6 +20,7 @@ import (
 type Seen struct {
 	failed   map[string]bool            // tools all of whose calls have failed
 	failures map[string]int             // how many calls of a tool have failed
+	takes    map[string]time.Duration   // how long the slowest of them took
 	members  map[string][]any           // texts and numbers in answers that are JSON, by the name of the member, see plainName
 	words    []string                   // of answers, with a digit in each
 	things   []any                      // what answers name, whatever that is
@@ -29,7 +31,7 @@ type Seen struct {
 
 // See returns what the answers of a session name.
 func See(events []store.Event) Seen {
-	seen := Seen{failed: map[string]bool{}, failures: map[string]int{}, members: map[string][]any{}, works: map[string]json.RawMessage{}, names: map[string]bool{}}
+	seen := Seen{failed: map[string]bool{}, failures: map[string]int{}, takes: map[string]time.Duration{}, members: map[string][]any{}, works: map[string]json.RawMessage{}, names: map[string]bool{}}
 	model := timeline.NewModel(timeline.All)
 	for _, e := range events {
 		for _, m := range model.Take(e).Messages {
@@ -41,6 +43,7 @@ func See(events []store.Event) Seen {
 				seen.failed[m.Call.Target] = isFailed && (!isKnown || seen.failed[m.Call.Target])
 				if isFailed {
 					seen.failures[m.Call.Target]++
+					seen.takes[m.Call.Target] = max(seen.takes[m.Call.Target], m.Call.Latency)
 				} else {
 					seen.answer(m.Result)
 				}

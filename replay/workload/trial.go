@@ -9,6 +9,7 @@ import (
 	"math/big"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/mcprec/mcprec/replay/timeline"
 	"github.com/mcprec/mcprec/transport"
@@ -16,8 +17,8 @@ import (
 )
 
 // Trial is a client that finds out which arguments a server takes, in a session of its own that is thrown away. It makes the calls
-// of tools that have always failed again, with what the server has named in its answers and in its errors. An error that becomes
-// another says that one argument is right, and that the next is not. Like a [Caller] it is a pure machine. It has to be closed.
+// of tools again that have failed, with what the server has named in its answers and in its errors. An error that becomes another says
+// that one argument is right, and that the next is not. Like a [Caller] it is a pure machine. It has to be closed.
 type Trial struct {
 	*Caller
 	tools []tried
@@ -45,7 +46,10 @@ type outcome struct {
 // A trial makes so many calls in all, of one tool so many, and so many for a second value of an argument.
 const mostTrials, mostOfTool, mostSeconds = 400, 100, 8
 
-// NewTrial returns a client that tries other arguments for the tools of an offer that have always failed in the session that the
+// mostTime is how long the calls of one tool may take in all, if each takes as long as the slowest that has failed.
+const mostTime = 10 * time.Second
+
+// NewTrial returns a client that tries other arguments for the tools of an offer of which a call has failed in the session that the
 // wishes have seen.
 func NewTrial(offer Offer, wishes Wishes) *Trial {
 	t := &Trial{done: map[string]bool{}, seen: wishes.Seen, left: mostTrials}
@@ -119,13 +123,16 @@ func (t *Trial) try(tool tried, yield func(NamedCall) bool) bool {
 	if !ok {
 		return true
 	}
-	made := map[string]outcome{}
+	made, most := map[string]outcome{}, mostOfTool
+	if takes := t.seen.takes[tool.name]; takes > 0 {
+		most = min(most, int(mostTime/takes))
+	}
 	call := func(arguments json.RawMessage) (goesOn bool) {
 		if was, isMade := made[string(arguments)]; isMade {
 			t.last = was
 			return true
 		}
-		if len(made) == mostOfTool || t.left == 0 {
+		if len(made) >= most || t.left == 0 {
 			return false
 		}
 		t.left--
