@@ -72,6 +72,7 @@ const (
 	Away   Kind = "away"   // the response to First is cut as by Cut, and the client comes back when Last has gone out
 	Deaf   Kind = "deaf"   // the client ends its standalone stream when the server is at rest with First, and goes on without one
 	Reopen Kind = "reopen" // the client opens another standalone stream when the server is at rest with First, and ends the first one then
+	Miss   Kind = "miss"   // the client ends its standalone stream when the server is at rest with First, and comes back by the id of its last event when Last is answered
 	HangUp Kind = "hangup" // the client hangs up on First right behind it
 	Part   Kind = "part"   // another client, with a session of its own, ends that together with First
 	// Unsubscribe: another client, with a session of its own, subscribes to what this one has subscribed to, and takes that back, in
@@ -124,7 +125,7 @@ var kinds = map[Kind]struct {
 	Join: {has: withLast}, Split: {has: withAt}, Unread: {has: withLast}, End: {},
 
 	Ahead: {}, Prompt: {has: withLast}, Hold: {has: withLast}, Busy: {has: withLast}, Alias: {has: withLast}, Withdraw: {}, Refuse: {}, Relist: {}, Rewalk: {}, Between: {has: withLast}, Roots: {}, Moved: {}, Reverse: {}, LastFirst: {has: withLast}, Cancel: {}, LateCancel: {}, Quit: {has: withLast}, Crossed: {}, Leave: {has: withLast}, LateEnd: {}, Term: {}, Gone: {}, Sip: {has: withLast}, Flood: {has: withAt}, Step: {has: withAt}, Swap: {has: withLast}, Order: {has: listed},
-	Cut: {overHTTP: true}, Away: {has: withLast, overHTTP: true}, Deaf: {overHTTP: true}, Reopen: {overHTTP: true}, HangUp: {overHTTP: true}, Part: {overHTTP: true}, Unsubscribe: {overHTTP: true}, Desert: {overHTTP: true}, Clash: {overHTTP: true}, Visit: {has: withLast, overHTTP: true}, Meet: {has: withLast, overHTTP: true},
+	Cut: {overHTTP: true}, Away: {has: withLast, overHTTP: true}, Deaf: {overHTTP: true}, Reopen: {overHTTP: true}, Miss: {has: withLast, overHTTP: true}, HangUp: {overHTTP: true}, Part: {overHTTP: true}, Unsubscribe: {overHTTP: true}, Desert: {overHTTP: true}, Clash: {overHTTP: true}, Visit: {has: withLast, overHTTP: true}, Meet: {has: withLast, overHTTP: true},
 
 	Early: {}, Late: {}, Behind: {}, Overdue: {}, Repeat: {has: withAt}, Ping: {}, Namesake: {}, Twin: {}, Retract: {}, Change: {toldOnce: true}, Gap: {}, Anyway: {}, Stderr: {toldOnce: true}, Close: {},
 	Poll:   {has: withAt, overHTTP: true, toldOnce: true},

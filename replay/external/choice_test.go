@@ -173,6 +173,8 @@ func TestChoices(t *testing.T) {
 		{"initialize", stdio, []frame{hello}, "end1"},
 		{"a call of three steps", web, []frame{{seq: 4, isRequest: true, rests: 3, what: "a", beside: []uint64{4, 5}}, {seq: 5, what: "b"}},
 			"join4-5 end4 end5 cancel4 later4 prompt4-5.step4@0 prompt4-5.step4@1 prompt4-5.step4@2 later4.step4@1 later4.step4@2 deaf4 reopen4 unread4-5 hangup4 part4 desert4 clash4 crossed4"},
+		{"news behind the last of three calls", web, []frame{{seq: 4, isRequest: true, isHello: true}, {seq: 5, what: "a", isRequest: true, hasChange: true}, {seq: 6, what: "a", isRequest: true, hasChange: true}},
+			"end4 end5 end6 cancel5 cancel6 later5 later6 flood5@20 flood5@20.later5 deaf5 reopen5 miss5-6 relist5 relist6 unread5-6 unread6-6 hangup5 hangup6 part5 crossed5"},
 		{"a subscription, and a call", web, []frame{{seq: 4, isRequest: true, isHello: true}, {seq: 5, what: "resources/subscribe a://1", isRequest: true}, {seq: 6, what: "a", isRequest: true}},
 			"end4 end5 end6 cancel5 cancel6 later5 later6 deaf5 reopen5 unread5-6 unread6-6 hangup5 hangup6 meet5-6 meet6-5 part5 part6 unsubscribe6 crossed5 crossed6"},
 		{"two calls of a tool that take time, and another", stdio, []frame{{seq: 4, isRequest: true, rests: 1, what: "a", beside: []uint64{4, 5}}, {seq: 5, isRequest: true, rests: 1, what: "a", beside: []uint64{5, 6}}, {seq: 6, what: "b"}},

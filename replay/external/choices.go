@@ -38,11 +38,12 @@ func (s serverPeer) choices(frames []frame) [][]Schedule {
 		}
 	}
 	addAllCancelled(made, frames)
+	s.addMiss(made, frames)
 	together := frames
 	if s.URL != "" { // the answer to initialize names the session
 		together = slices.DeleteFunc(slices.Clone(frames), func(f frame) bool { return f.isHello })
 	}
-	return append(joins(together), made.inTurn(End, LateEnd, Cancel, LateCancel, Prompt, Quit, Step, Leave, Sip, Flood, Swap, Deaf, Reopen, Split, Hold, Busy, Alias, Withdraw, Refuse, Relist, Rewalk, Between, Moved, Roots,
+	return append(joins(together), made.inTurn(End, LateEnd, Cancel, LateCancel, Prompt, Quit, Step, Leave, Sip, Flood, Swap, Deaf, Reopen, Miss, Split, Hold, Busy, Alias, Withdraw, Refuse, Relist, Rewalk, Between, Moved, Roots,
 		Reverse, LastFirst, Unread, Cut, Away, HangUp, Meet, Visit, Part, Unsubscribe, Desert, Clash, Term, Gone, Crossed)...)
 }
 
@@ -95,6 +96,17 @@ func addAllCancelled(made choices, frames []frame) {
 		}
 		if len(calls) >= least && made.isNew(LateCancel, f.what) {
 			made.byKind[LateCancel] = append([]Schedule{calls[:len(calls)-1]}, made.byKind[LateCancel]...) // it is the rarer thing to try
+		}
+	}
+}
+
+// addMiss adds that the client has no standalone stream at the last request behind which the server tells of a change. That is not told
+// again, unless the server keeps it.
+func (s serverPeer) addMiss(made choices, frames []frame) {
+	for i := len(frames) - 1; i > 0 && s.URL != ""; i-- {
+		if f := frames[i]; f.hasChange && f.isRequest && !f.isHello {
+			made.until(Miss, frames[i-1], f)
+			return
 		}
 	}
 }
@@ -408,6 +420,8 @@ func wordsOverHTTP(c Choice, first, last string) string {
 		return fmt.Sprintf("the client ends its standalone stream when the server sleeps with %s, and goes on without one", first)
 	case Reopen:
 		return fmt.Sprintf("the client opens another standalone stream when the server sleeps with %s, and ends the first one then, as after a lost connection", first)
+	case Miss:
+		return fmt.Sprintf("the client ends its standalone stream when the server sleeps with %s, and comes back by the id of its last event when %s is answered", first, last)
 	case Clash:
 		return fmt.Sprintf("another client, with a session of its own, makes the call of %s under its id while that runs, and this client cancels its own when the server sleeps", first)
 	case Desert:

@@ -427,7 +427,7 @@ func (x *explorer) judge(schedule Schedule, played play) error {
 		return err
 	}
 	only := schedule.only().Kind
-	if slices.Contains([]Kind{Reopen, Part, Unsubscribe, Prompt}, only) && played.found == nil {
+	if slices.Contains([]Kind{Reopen, Miss, Part, Unsubscribe, Prompt}, only) && played.found == nil {
 		if err := x.compareNews(schedule, played); err != nil {
 			return err
 		}

@@ -501,6 +501,7 @@ var unequalWhen = map[Kind]string{
 	Reverse:     "two questions of the server are answered in the other order",
 	Relist:      "the client asks for a list or a resource as soon as the server says that it has changed, and is told nothing after",
 	Reopen:      "the client opens another standalone stream and ends the first one then",
+	Miss:        "the client ends its standalone stream and comes back by the id of its last event",
 	Quit:        "one of two calls at once is cancelled",
 	Prompt:      "the client goes on as soon as it is told something",
 	Unsubscribe: "another client unsubscribes",

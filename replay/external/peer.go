@@ -110,7 +110,7 @@ type fault struct {
 	kind   Fault
 	events []uint64 // the requests that it is about, or of a client the frames
 	look   procfs.Look
-	at     Kind // the choice that brings it: [Term], [Gone] or "" (the end of the input) to Lingers, [Split], [Reverse], [Relist], [Rewalk], [Reopen], [Part], [Unsubscribe], [Quit] or [Meet] to Unequal
+	at     Kind // the choice that brings it: [Term], [Gone] or "" (the end of the input) to Lingers, [Split], [Reverse], [Relist], [Rewalk], [Reopen], [Miss], [Part], [Unsubscribe], [Quit] or [Meet] to Unequal
 	detail string
 	about  string   // what tells it from other findings, in place of the names of its events; "": these do
 	lines  []string // of source, that wrote what is illegal

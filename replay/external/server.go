@@ -170,8 +170,9 @@ type sessions interface {
 	// another returns another client, whose frames go out with send, marked as a guest's.
 	another() client
 	// reopen goes one step on the way from one standalone stream to another: it opens that, ends the first, and opens it again
-	// if the server has refused to have two. It is called when the server is at rest, and reports whether there was a step.
-	reopen() bool
+	// if the server has refused to have two. Or it leaves the first one first, and then opens another by the id of its last event, if
+	// that has one. It is called when the server is at rest, and reports whether there was a step.
+	reopen(leavesFirst bool) bool
 	// isNamed reports whether the server has given the session an id. Without one it cannot tell two clients apart.
 	isNamed() bool
 }

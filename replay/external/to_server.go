@@ -43,6 +43,8 @@ type player struct {
 	called   *request        // is cancelled when the server is at rest, before its question is answered; nil: none
 	newRoots json.RawMessage // what the client has had since they changed; nil: they have not
 	sips     int             // how many pages the client reads yet, each when the server is at rest; 0: it reads as others
+	missed   uint64          // the client comes back to its standalone stream when this frame is answered; 0: it does not
+	hasLeft  bool            // that
 	away     uint64          // the client comes back to no stream until this frame has gone out; 0: at once
 	deaf     bool            // the client ends its standalone stream when the server is at rest
 	reopen   bool            // the client opens another standalone stream in the place of that
@@ -301,6 +303,8 @@ func (p *player) send(chunk []sending) (how Choice) {
 				}
 			case Deaf, Reopen:
 				p.deaf, p.reopen = c.Kind == Deaf, c.Kind == Reopen
+			case Miss:
+				p.missed = c.Last
 			case HangUp:
 				hangUps = append(hangUps, requests...)
 			case Leave:

@@ -68,8 +68,27 @@ func (p *player) leaveStream() bool {
 		p.http.cut(standalone, false)
 		return true
 	}
-	p.reopen = p.reopen && p.http.reopen()
-	return p.reopen
+	p.reopen = p.reopen && p.http.reopen(false)
+	return p.reopen || p.missed != 0 && len(p.owed()) == 0 && p.miss()
+}
+
+// miss ends the standalone stream, and comes back to it when the frame has gone out of which the client is to miss something. It
+// reports whether there was something to do.
+func (p *player) miss() bool {
+	isSent := slices.ContainsFunc(p.play.frames, func(f frame) bool { return f.seq == p.missed })
+	if p.hasLeft && !isSent {
+		return false
+	}
+	if p.hasLeft {
+		p.missed, p.pauses = 0, false
+		return p.http.reopen(true)
+	}
+	p.hasLeft = p.http.reopen(true)
+	p.pauses = p.hasLeft // a server may see only at its next word on the stream that nobody is there
+	if !p.hasLeft {
+		p.missed = 0
+	}
+	return p.hasLeft
 }
 
 // answerReversed answers the questions that wait for the server to be at rest, and reports whether there were any.

@@ -419,9 +419,16 @@ func (w *web) cut(seq uint64, comesBack bool) {
 }
 
 // reopen implements exchanges.
-func (w *web) reopen() bool {
+func (w *web) reopen(leavesFirst bool) bool {
 	at := slices.IndexFunc(w.exchanges, func(x *exchange) bool { return x.isAlone && x.conn.IsOpen() })
 	switch {
+	case leavesFirst && w.steps == 0 && at >= 0 && w.exchanges[at].response.LastID != "":
+		w.leaving = w.exchanges[at]
+		w.hangUp(w.leaving)
+	case leavesFirst && w.steps == 1:
+		w.get(&exchange{seq: standalone, isAlone: true}, w.leaving.response.LastID)
+	case leavesFirst:
+		return false
 	case w.steps == 0 && at >= 0:
 		w.leaving = w.exchanges[at]
 		w.get(&exchange{seq: standalone, isAlone: true}, w.leaving.response.LastID)
