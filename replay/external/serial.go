@@ -37,10 +37,25 @@ func newSerial(peer peer, calls []uint64, unstable map[uint64]bool, patience chi
 	return s, true, nil
 }
 
-// explains reports whether the answers are those of some order. An answer may list what came in the order in which it came.
+// explains reports whether the answers are those of some order.
 func (s *serial) explains(answers map[uint64]string) bool {
-	return slices.ContainsFunc(s.outcomes, func(outcome map[uint64]string) bool { return agree(outcome, answers, s.unstable, haveSameParts) })
+	return slices.ContainsFunc(s.outcomes, func(outcome map[uint64]string) bool { return agree(outcome, answers, s.unstable, areAlike) })
 }
+
+// areAlike reports whether two answers to a call say the same. One may list what came in the order in which it came, and a call may be
+// refused in other words: a tool that finds a thing taken only when it has paid for it says so.
+func areAlike(answer, other string) bool {
+	return haveSameParts(answer, other) || isRefused(answer) && isRefused(other)
+}
+
+// isRefused reports whether an answer is an error of a tool that does not tell of a bug.
+func isRefused(answer string) bool {
+	text := strings.ToLower(answer)
+	return strings.Contains(text, `"iserror":true`) && !slices.ContainsFunc(ofBugs, func(word string) bool { return strings.Contains(text, word) })
+}
+
+// ofBugs are words of errors that a program does not mean to give.
+var ofBugs = []string{"undefined", "not a function", "nil pointer", "null pointer", "out of range", "traceback", "exception", "typeerror", "keyerror", "attributeerror", "panic", "internal error"}
 
 // same reports whether two plays have the same answers, apart from those that are unstable.
 func same(a, b map[uint64]string, unstable map[uint64]bool) bool {
@@ -260,7 +275,7 @@ func (x *explorer) difference(answers map[uint64]string, orders *serial) string 
 		for _, f := range x.plain.frames {
 			answer, isThere := answers[f.seq]
 			inOrder := orders.outcomes[0][f.seq]
-			isNowhere := !slices.ContainsFunc(orders.outcomes, func(outcome map[uint64]string) bool { return haveSameParts(outcome[f.seq], answer) })
+			isNowhere := !slices.ContainsFunc(orders.outcomes, func(outcome map[uint64]string) bool { return areAlike(outcome[f.seq], answer) })
 			if isThere && !x.unstable[f.seq] && answer != inOrder && (isNowhere || !isAlone) {
 				return fmt.Sprintf("%s (#%d) is answered by\n    %s\n  and in the recorded order by\n    %s", f.what, f.seq, clip(answer), clip(inOrder))
 			}
