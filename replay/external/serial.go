@@ -45,11 +45,11 @@ func (s *serial) explains(answers map[uint64]string) bool {
 // areAlike reports whether two answers to a call say the same. One may list what came in the order in which it came, and a call may be
 // refused in other words: a tool that finds a thing taken only when it has paid for it says so.
 func areAlike(answer, other string) bool {
-	return haveSameParts(answer, other) || isRefused(answer) && isRefused(other)
+	return haveSameParts(answer, other) || isPlainError(answer) && isPlainError(other)
 }
 
-// isRefused reports whether an answer is an error of a tool that does not tell of a bug.
-func isRefused(answer string) bool {
+// isPlainError reports whether an answer is an error of a tool that does not tell of a bug.
+func isPlainError(answer string) bool {
 	text := strings.ToLower(answer)
 	return strings.Contains(text, `"iserror":true`) && !slices.ContainsFunc(ofBugs, func(word string) bool { return strings.Contains(text, word) })
 }

@@ -42,7 +42,7 @@ type clientPlayer struct {
 	isOver      bool               // this server has ended
 	isTicking   bool               // the client has a timer that is worth waiting for
 	isTimed     bool               // the client has had nothing to do but to wait for its timer since it was sent something
-	wasTimed    bool               // the same was so at the end of a time in which the server read nothing
+	wasTimed    bool               // so it was once when the server, which had read nothing for a while, read again
 
 	start   int  // which start of the server this is; 0: there was none
 	first   int  // the start with the schedule

@@ -44,7 +44,7 @@ type player struct {
 	newRoots json.RawMessage // what the client has had since they changed; nil: they have not
 	sips     int             // how many pages the client reads yet, each when the server is at rest; 0: it reads as others
 	missed   uint64          // the client comes back to its standalone stream when this frame is answered; 0: it does not
-	hasLeft  bool            // that
+	hasLeft  bool            // it has ended that stream
 	away     uint64          // the client comes back to no stream until this frame has gone out; 0: at once
 	deaf     bool            // the client ends its standalone stream when the server is at rest
 	reopen   bool            // the client opens another standalone stream in the place of that
@@ -284,8 +284,7 @@ func (p *player) send(chunk []sending) (how Choice) {
 			case Step:
 				p.isPaced, p.steps = true, c.At
 			case Unread:
-				p.process.Unread = true
-				p.until = c.Last
+				p.process.Unread, p.until = true, c.Last
 			case Hold, Busy, Alias, Withdraw, Refuse, Reverse, LastFirst, Relist, Prompt, Moved:
 				p.meetQuestions(c, requests)
 			case Between:

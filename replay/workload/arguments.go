@@ -18,8 +18,8 @@ import (
 const FolderMark = "%DIR"
 
 // Arguments returns a value for a schema as JSON: the default, an example, the first value of an enum or what its description
-// gives as an example where the schema has one, and else the smallest that fits. What may be left out is left out. A schema that is nil takes an
-// empty object.
+// gives as an example where the schema has one, and else the smallest that fits. What may be left out is left out. A schema
+// that is nil takes an empty object.
 func Arguments(schema json.RawMessage) (json.RawMessage, error) {
 	if len(schema) == 0 {
 		return json.RawMessage("{}"), nil

@@ -4,10 +4,10 @@
 // # What it promises
 //
 // A tool is called only if its annotations say that it only reads and do not say that it reaches out of the
-// machine, or if the user names it. The calls of a [Caller] are known before the first of them is made. Arguments are made
-// from the schema of the tool, and fit it: a tool for which no fitting arguments were found is not called, and
-// the plan says why. What a server has named in the answers of a session before ([Seen]) is taken where it fits, and a [Trial] finds out
-// which of that is the argument of a tool that has failed.
+// machine, or if the user names it. The calls of a [Caller] are known before the first of them is made. Arguments are
+// made from the schema of the tool, and fit it: a tool for which no fitting arguments were found is not called, and the
+// plan says why. What a server has named in the answers of a session before ([Seen]) is taken where it fits, and a
+// [Trial] finds out which of that a tool takes that has failed.
 //
 // Given the same answers a [Caller] says the same.
 //
@@ -31,6 +31,6 @@
 //
 // # What it refuses to do
 //
-// It does not guess what an argument means, beyond names for files, folders and addresses, and what its description gives as an
-// example. It keeps no state between two sessions. It knows no keyword of JSON Schema that refers to another document.
+// It does not guess what an argument means, beyond names for files, folders and addresses, and what its description
+// gives as an example. It keeps no state between two sessions. It knows no keyword of JSON Schema that refers to another document.
 package workload

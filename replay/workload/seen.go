@@ -120,8 +120,8 @@ func (s Seen) prefer(name string, values []any) {
 	s.members[name] = slices.Concat(values, slices.DeleteFunc(slices.Clone(s.members[name]), isPreferred))
 }
 
-// guesses returns what an argument may be, the likeliest first: what an error names that says what is wrong, what answers have under
-// its name, what else they name, and that in small letters, as ids have it, and at last any longer word.
+// guesses returns what an argument may be, the likeliest first: what an error offers, what answers have under its name, what else
+// they name, that in small letters, as ids have it, and at last any longer word.
 func (s Seen) guesses(name, says string) []any {
 	const most = 80
 	var values, ids []any

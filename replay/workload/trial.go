@@ -30,7 +30,7 @@ type Trial struct {
 	last  outcome
 }
 
-// tried is a tool whose calls have failed, with the arguments that the first of them had.
+// tried is a tool of which a call has failed, with the arguments of its first call.
 type tried struct {
 	name              string
 	schema, arguments json.RawMessage
@@ -60,15 +60,10 @@ func NewTrial(offer Offer, wishes Wishes) *Trial {
 			t.tools = append(t.tools, tried{item.Target, item.schema, argumentsOf(item), item.reads})
 		}
 	}
-	slices.SortStableFunc(t.tools, func(a, b tried) int { // an answer of one that reads may name what another takes
-		switch {
-		case a.reads == b.reads:
-			return 0
-		case a.reads:
-			return -1
-		}
-		return 1
-	})
+	isRead := func(tool tried) bool { return tool.reads }
+	isOther := func(tool tried) bool { return !tool.reads }
+	reads, others := slices.DeleteFunc(slices.Clone(t.tools), isOther), slices.DeleteFunc(slices.Clone(t.tools), isRead)
+	t.tools = append(reads, others...) // an answer of one that reads may name what another takes
 	t.next, t.stop = iter.Pull(t.calls)
 	t.Caller = NewCaller(func(Offer) Agenda { return t.proceed() })
 	t.goesOn = func(m transport.Message) Agenda {

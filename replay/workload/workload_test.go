@@ -84,7 +84,7 @@ func TestExamples(t *testing.T) {
 		"Minutes, e.g. 30":                       `["30",30]`,
 		"Day, e.g. 2026-01-31.":                  `["2026-01-31"]`,
 		"File, e.g. report.txt":                  `[]`,
-		"Where, e.g. /tmp/a":                     `[]`,
+		"Where, e.g. /srv/a":                     `[]`,
 		"Whom, e.g. a@example.com":               `[]`,
 		"Pattern, e.g. `a|b`":                    `[]`,
 		"The name, e.g. ":                        `[]`,
